@@ -1,0 +1,138 @@
+// The Arrow C data interface: columns described in Python, handed over without a copy and without pyarrow.
+#include "bindings/bindings.h"
+
+#include <nanobind/stl/string.h>
+
+#include <memory>
+#include <vector>
+
+namespace recordkit {
+namespace {
+
+using namespace nb::literals;
+
+// As the specification lays them down: https://arrow.apache.org/docs/format/CDataInterface.html
+struct ArrowSchema {
+  const char* format;
+  const char* name;
+  const char* metadata;
+  int64_t flags;
+  int64_t n_children;
+  ArrowSchema** children;
+  ArrowSchema* dictionary;
+  void (*release)(ArrowSchema*);
+  void* private_data;
+};
+
+struct ArrowArray {
+  int64_t length;
+  int64_t null_count;
+  int64_t offset;
+  int64_t n_buffers;
+  int64_t n_children;
+  const void** buffers;
+  ArrowArray** children;
+  ArrowArray* dictionary;
+  void (*release)(ArrowArray*);
+  void* private_data;
+};
+
+constexpr int64_t kNullable = 2;
+
+// What a struct points at; it goes with the struct's release.
+template <typename Struct>
+struct Owned {
+  std::string format, name;
+  std::vector<std::unique_ptr<BufferView>> views;
+  std::vector<const void*> buffers;
+  std::vector<std::unique_ptr<Struct>> children;
+  std::vector<Struct*> child_pointers;
+};
+
+template <typename Struct>
+void release(Struct* self) {
+  auto* owned = static_cast<Owned<Struct>*>(self->private_data);
+  for (auto& child : owned->children)
+    if (child->release != nullptr) child->release(child.get());
+  self->release = nullptr;
+  delete owned;
+}
+
+template <typename Struct>
+void adopt(Struct& to, std::unique_ptr<Owned<Struct>> owned) {
+  for (auto& child : owned->children) owned->child_pointers.push_back(child.get());
+  to.n_children = static_cast<int64_t>(owned->children.size());
+  to.children = owned->child_pointers.data();
+  to.release = release<Struct>;
+  to.private_data = owned.release();
+}
+
+// A node is (format, name, nullable, length, null_count, buffers, children).
+void fill(nb::tuple node, ArrowSchema& to) {
+  auto owned = std::make_unique<Owned<ArrowSchema>>();
+  owned->format = nb::cast<std::string>(node[0]);
+  owned->name = nb::cast<std::string>(node[1]);
+  for (nb::handle child : nb::cast<nb::list>(node[6])) {
+    owned->children.push_back(std::make_unique<ArrowSchema>());
+    fill(nb::cast<nb::tuple>(child), *owned->children.back());
+  }
+  to.format = owned->format.c_str();
+  to.name = owned->name.c_str();
+  to.flags = nb::cast<bool>(node[2]) ? kNullable : 0;
+  adopt(to, std::move(owned));
+}
+
+void fill(nb::tuple node, ArrowArray& to) {
+  auto owned = std::make_unique<Owned<ArrowArray>>();
+  for (nb::handle buffer : nb::cast<nb::list>(node[5])) {
+    if (buffer.is_none()) {
+      owned->buffers.push_back(nullptr);
+      continue;
+    }
+    owned->views.push_back(std::make_unique<BufferView>(buffer));
+    owned->buffers.push_back(owned->views.back()->bytes().data());
+  }
+  for (nb::handle child : nb::cast<nb::list>(node[6])) {
+    owned->children.push_back(std::make_unique<ArrowArray>());
+    fill(nb::cast<nb::tuple>(child), *owned->children.back());
+  }
+  to.length = nb::cast<int64_t>(node[3]);
+  to.null_count = nb::cast<int64_t>(node[4]);
+  to.n_buffers = static_cast<int64_t>(owned->buffers.size());
+  to.buffers = owned->buffers.data();
+  adopt(to, std::move(owned));
+}
+
+template <typename Struct>
+nb::object to_capsule(nb::tuple node, const char* name) {
+  auto filled = std::make_unique<Struct>();
+  fill(node, *filled);
+  PyObject* capsule = PyCapsule_New(filled.get(), name, [](PyObject* self) {
+    auto* kept = static_cast<Struct*>(PyCapsule_GetPointer(self, PyCapsule_GetName(self)));
+    // A consumer that took the contents has left release empty.
+    if (kept->release != nullptr) kept->release(kept);
+    delete kept;
+  });
+  if (capsule == nullptr) {
+    release(filled.get());
+    throw nb::python_error();
+  }
+  filled.release();
+  return nb::steal(capsule);
+}
+
+}  // namespace
+
+void bind_arrow(nb::module_& m) {
+  m.def(
+      "arrow_array",
+      [](nb::tuple node) {
+        return nb::make_tuple(to_capsule<ArrowSchema>(node, "arrow_schema"),
+                              to_capsule<ArrowArray>(node, "arrow_array"));
+      },
+      "node"_a,
+      "Return the capsules of the Arrow C data interface for (format, name, nullable, length, null_count, buffers, "
+      "children).");
+}
+
+}  // namespace recordkit

@@ -1,0 +1,53 @@
+// What the parts of the module share. The core gives facts; Python makes sentences of them.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include "core/array.h"
+
+namespace recordkit {
+
+namespace nb = nanobind;
+
+void bind_records(nb::module_& m);
+void bind_examples(nb::module_& m);
+void bind_rows(nb::module_& m);
+void bind_arrow(nb::module_& m);
+
+// A contiguous buffer of a Python object, held until this goes.
+class BufferView {
+ public:
+  explicit BufferView(nb::handle object) {
+    if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_SIMPLE) != 0) throw nb::python_error();
+  }
+  BufferView(const BufferView&) = delete;
+  BufferView& operator=(const BufferView&) = delete;
+  ~BufferView() {
+    // The last holder may be a chunk that goes while no Python code is running.
+    const nb::gil_scoped_acquire gil;
+    PyBuffer_Release(&view_);
+  }
+
+  Bytes bytes() const { return {static_cast<const uint8_t*>(view_.buf), static_cast<size_t>(view_.len)}; }
+
+ private:
+  Py_buffer view_;
+};
+
+template <typename T>
+using NumpyArray = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
+
+// Hands an array's memory to NumPy.
+template <typename T>
+nb::object to_numpy(Array<T>&& array) {
+  const size_t size = array.size();
+  array.reserve(1);
+  T* data = array.release();
+  nb::capsule owner(data, [](void* memory) noexcept { std::free(memory); });
+  return nb::cast(NumpyArray<T>(data, {size}, owner));
+}
+
+inline nb::bytes to_bytes(Bytes bytes) { return nb::bytes(bytes.data(), bytes.size()); }
+
+}  // namespace recordkit

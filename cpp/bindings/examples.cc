@@ -1,0 +1,236 @@
+// Examples: payloads to columns and back, edits on the wire, surveys.
+#include "bindings/bindings.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unordered_map.h>
+#include <nanobind/stl/unordered_set.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+
+#include "core/decode.h"
+#include "core/encode.h"
+#include "core/rewrite.h"
+#include "core/survey.h"
+
+namespace recordkit {
+namespace {
+
+using namespace nb::literals;
+
+using Ints = nb::ndarray<int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Floats = nb::ndarray<float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using ConstInts = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using ConstFloats = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using ConstBytes = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// (name, kind, count or -1, required, steps)
+using Spec = std::tuple<std::string, int, int64_t, bool, bool>;
+
+bool in_block(const FieldSpec& spec) { return spec.count >= 0 && !spec.steps && spec.kind != Kind::bytes; }
+
+void init_decoder(Decoder* self, const std::vector<Spec>& specs, bool sequence) {
+  std::vector<FieldSpec> fields;
+  for (const auto& [name, kind, count, required, steps] : specs)
+    fields.push_back({name, static_cast<Kind>(kind), count, required, steps});
+  new (self) Decoder(std::move(fields), sequence);
+}
+
+// Points each fixed numeric column at its place in the caller's blocks, one behind the other in the order of fields.
+void place_in_blocks(const Decoder& decoder, size_t rows, Ints& ints, Floats& floats, std::vector<Column>& columns) {
+  size_t int_at = 0, float_at = 0;
+  for (size_t f = 0; f < columns.size(); ++f) {
+    const FieldSpec& spec = decoder.fields()[f];
+    if (!in_block(spec)) continue;
+    size_t& at = spec.kind == Kind::int64s ? int_at : float_at;
+    if (spec.kind == Kind::int64s)
+      columns[f].fixed_ints = ints.data() + at;
+    else
+      columns[f].fixed_floats = floats.data() + at;
+    at += static_cast<size_t>(spec.count) * rows;
+  }
+  if (int_at > ints.size() || float_at > floats.size()) throw nb::value_error("the blocks are too small");
+}
+
+template <typename T>
+nb::object or_none(Array<T>&& array) {
+  return array.empty() ? nb::none() : to_numpy(std::move(array));
+}
+
+nb::object column_to_python(const FieldSpec& spec, Column& column) {
+  nb::object states = nb::none();
+  if (!column.states.empty()) {
+    Array<uint8_t> array(column.states.size());
+    for (const State state : column.states) array.push(static_cast<uint8_t>(state));
+    states = to_numpy(std::move(array));
+  }
+  if (in_block(spec)) return states.is_none() ? nb::none() : nb::object(nb::make_tuple(states));
+  nb::object values = spec.kind == Kind::bytes    ? to_numpy(std::move(column.bytes))
+                      : spec.kind == Kind::floats ? to_numpy(std::move(column.floats))
+                                                  : to_numpy(std::move(column.ints));
+  return nb::make_tuple(states, values, or_none(std::move(column.byte_offsets)),
+                        or_none(std::move(column.value_offsets)), or_none(std::move(column.step_offsets)));
+}
+
+nb::object decode(const Decoder& decoder, const Chunk& chunk, size_t start, size_t stop, Ints ints, Floats floats) {
+  if (start > stop || stop > chunk.records.size()) throw nb::index_error("no such records in the chunk");
+  std::vector<Column> columns(decoder.fields().size());
+  place_in_blocks(decoder, stop - start, ints, floats, columns);
+  DecodeFault fault;
+  {
+    const nb::gil_scoped_release release;
+    fault = decoder.decode(chunk, start, stop, columns);
+  }
+  if (fault.what != DecodeFault::What::none)
+    return nb::make_tuple(static_cast<int>(fault.what), static_cast<int>(fault.wire), fault.record, fault.byte,
+                          fault.field, static_cast<int>(fault.found_kind), fault.found_count);
+  nb::list result;
+  for (size_t f = 0; f < columns.size(); ++f) result.append(column_to_python(decoder.fields()[f], columns[f]));
+  return result;
+}
+
+// (name, kind, steps, count or -1, values, byte_offsets, value_offsets, step_offsets, states)
+using Source = std::tuple<std::string, int, bool, int64_t, nb::object, std::optional<ConstInts>,
+                          std::optional<ConstInts>, std::optional<ConstInts>, std::optional<ConstBytes>>;
+
+SourceColumn source_column(const Source& source, size_t rows, std::vector<nb::object>& alive) {
+  const auto& [name, kind, steps, count, values, byte_offsets, value_offsets, step_offsets, states] = source;
+  SourceColumn column{.name = name, .kind = static_cast<Kind>(kind), .steps = steps, .count = count};
+  alive.push_back(values);
+  if (column.kind == Kind::bytes) {
+    const auto bytes = nb::cast<ConstBytes>(values);
+    if (!byte_offsets || byte_offsets->size() == 0) throw nb::value_error("bytes need offsets");
+    column.bytes = bytes.data();
+    column.byte_total = bytes.size();
+    column.byte_offsets = byte_offsets->data();
+    column.value_total = byte_offsets->size() - 1;
+  } else if (column.kind == Kind::floats) {
+    const auto floats = nb::cast<ConstFloats>(values);
+    column.floats = floats.data();
+    column.value_total = floats.size();
+  } else {
+    const auto ints = nb::cast<ConstInts>(values);
+    column.ints = ints.data();
+    column.value_total = ints.size();
+  }
+  if (value_offsets) {
+    column.value_offsets = value_offsets->data();
+    column.value_offset_total = value_offsets->size();
+  }
+  if (step_offsets) {
+    column.step_offsets = step_offsets->data();
+    column.step_offset_total = step_offsets->size();
+  }
+  if (states) {
+    if (states->size() != rows) throw nb::value_error("states need one entry a row");
+    column.states = reinterpret_cast<const State*>(states->data());
+  }
+  return column;
+}
+
+std::tuple<int, size_t, Chunk> encode_columns(const std::vector<Source>& sources, size_t rows, bool sequence) {
+  std::vector<SourceColumn> columns;
+  std::vector<nb::object> alive;
+  for (const Source& source : sources) columns.push_back(source_column(source, rows, alive));
+  EncodeResult result;
+  {
+    const nb::gil_scoped_release release;
+    result = encode(columns, rows, sequence);
+  }
+  return {static_cast<int>(result.fault), result.at, std::move(result.chunk)};
+}
+
+std::tuple<int, int, size_t, uint64_t, std::string, Chunk> rewrite_chunk(
+    const Chunk& chunk, std::unordered_set<std::string> drop, std::unordered_map<std::string, std::string> rename,
+    std::unordered_set<std::string> absent, bool sequence, const Chunk* tail) {
+  if (tail != nullptr && tail->records.size() != chunk.records.size())
+    throw nb::value_error("the tail needs one record for each of the chunk");
+  RewriteResult result;
+  {
+    const nb::gil_scoped_release release;
+    result = rewrite(chunk, {std::move(drop), std::move(rename), std::move(absent), sequence}, tail);
+  }
+  return {static_cast<int>(result.fault), static_cast<int>(result.wire), result.record, result.byte,
+          std::move(result.name),         std::move(result.chunk)};
+}
+
+nb::dict facts_to_python(const std::map<std::string, FeatureFacts>& features) {
+  nb::dict result;
+  for (const auto& [name, facts] : features) {
+    nb::dict d;
+    d["records"] = facts.records;
+    d["no_kind"] = facts.no_kind;
+    d["empty"] = facts.empty;
+    d["bytes"] = facts.of_kind[1];
+    d["float"] = facts.of_kind[2];
+    d["int64"] = facts.of_kind[3];
+    d["min_count"] = facts.min_count;
+    d["max_count"] = facts.max_count;
+    d["min_bytes"] = facts.min_bytes;
+    d["max_bytes"] = facts.max_bytes;
+    d["min_steps"] = facts.min_steps;
+    d["max_steps"] = facts.max_steps;
+    d["min_int"] = facts.min_int;
+    d["max_int"] = facts.max_int;
+    d["utf8"] = facts.utf8;
+    d["jpeg"] = facts.jpeg;
+    d["png"] = facts.png;
+    result[name.c_str()] = d;
+  }
+  return result;
+}
+
+nb::dict survey_chunk(const Chunk& chunk, size_t start, size_t stop) {
+  if (start > stop || stop > chunk.records.size()) throw nb::index_error("no such records in the chunk");
+  Survey found;
+  {
+    const nb::gil_scoped_release release;
+    found = survey(chunk, start, stop);
+  }
+  nb::dict result;
+  result["records"] = found.records;
+  result["with_lists"] = found.with_lists;
+  result["features"] = facts_to_python(found.features);
+  result["lists"] = facts_to_python(found.lists);
+  if (found.malformed)
+    result["malformed"] = nb::make_tuple(static_cast<int>(found.wire), found.record, found.byte);
+  else
+    result["malformed"] = nb::none();
+  return result;
+}
+
+}  // namespace
+
+void bind_examples(nb::module_& m) {
+  nb::class_<Decoder>(m, "Decoder", "Decodes payloads into columns; safe to use from many threads.")
+      .def("__init__", &init_decoder, "specs"_a, "sequence"_a,
+           "Specs are (name, kind, count or -1, required, steps).")
+      .def("decode", &decode, "chunk"_a, "start"_a, "stop"_a, "ints"_a.noconvert(), "floats"_a.noconvert(),
+           nb::sig("def decode(self, chunk: Chunk, start: int, stop: int, ints: numpy.typing.NDArray[numpy.int64], "
+                   "floats: numpy.typing.NDArray[numpy.float32]) -> list[tuple[typing.Any, ...] | None] | "
+                   "tuple[int, int, int, int, int, int, int]"),
+           "Return a list with an element a field, or a tuple of the facts of a fault: (what, wire, record, byte, "
+           "field, found kind, found count). Fixed numbers go into the blocks, one field behind the other.");
+  m.def("encode", &encode_columns, "columns"_a, "rows"_a, "sequence"_a,
+        nb::sig("def encode(columns: list[tuple[typing.Any, ...]], rows: int, sequence: bool) -> "
+                "tuple[int, int, Chunk]"),
+        "Return (fault, where, chunk) of columns (name, kind, steps, count or -1, values, byte_offsets, "
+        "value_offsets, step_offsets, states).");
+  m.def("rewrite", &rewrite_chunk, "chunk"_a, "drop"_a, "rename"_a, "absent"_a, "sequence"_a, "tail"_a.none(),
+        "Return (fault, wire fault, record, byte, name, chunk) of an edit on the wire.");
+  m.def("survey", &survey_chunk, "chunk"_a, "start"_a, "stop"_a, "Return facts of every feature.");
+  m.def(
+      "lint",
+      [](nb::object payload, bool sequence) {
+        const BufferView view(payload);
+        std::vector<std::tuple<int, uint64_t, std::string>> result;
+        for (LintFinding& finding : lint(view.bytes(), sequence))
+          result.emplace_back(static_cast<int>(finding.lint), finding.byte, std::move(finding.name));
+        return result;
+      },
+      "payload"_a, "sequence"_a, "Return (lint, byte, name) of what TensorFlow reads another way.");
+}
+
+}  // namespace recordkit

@@ -1,0 +1,216 @@
+// Records: checksums, chunks, the reader, salvage.
+#include "bindings/bindings.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <system_error>
+
+#include "core/reader.h"
+#include "core/salvage.h"
+
+namespace recordkit {
+namespace {
+
+using namespace nb::literals;
+
+int chunk_getbuffer(PyObject* self, Py_buffer* view, int flags) {
+  const Chunk& chunk = *nb::inst_ptr<Chunk>(nb::handle(self));
+  return PyBuffer_FillInfo(view, self, const_cast<uint8_t*>(chunk.data), static_cast<Py_ssize_t>(chunk.size), 1,
+                           flags);
+}
+
+PyType_Slot chunk_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(chunk_getbuffer)}, {0, nullptr}};
+
+nb::bytes chunk_item(const Chunk& chunk, Py_ssize_t i) {
+  const Py_ssize_t size = static_cast<Py_ssize_t>(chunk.records.size());
+  if (i < 0) i += size;
+  if (i < 0 || i >= size) throw nb::index_error("the chunk has no such record");
+  return to_bytes(chunk.payload(static_cast<size_t>(i)));
+}
+
+// Records [start, stop), over the same memory.
+Chunk chunk_slice(const Chunk& chunk, size_t start, size_t stop) {
+  stop = std::min(stop, chunk.records.size());
+  start = std::min(start, stop);
+  Chunk part;
+  part.owner = chunk.owner;
+  part.records.assign(chunk.records.begin() + start, chunk.records.begin() + stop);
+  const uint64_t begin = start == stop ? 0 : part.records.front().start - kHeaderSize;
+  const uint64_t end = start == stop ? 0 : part.records.back().start + part.records.back().length + kFooterSize;
+  for (Chunk::Span& span : part.records) span.start -= begin;
+  part.data = chunk.data + begin;
+  part.size = end - begin;
+  part.readable = chunk.readable - begin;
+  part.first_record = chunk.first_record + start;
+  part.file_offset = chunk.file_offset + begin;
+  return part;
+}
+
+nb::object chunk_column(const Chunk& chunk, bool offsets) {
+  Array<uint64_t> values(chunk.records.size());
+  for (size_t i = 0; i < chunk.records.size(); ++i)
+    values.push(offsets ? chunk.offset_of(i) : chunk.records[i].length);
+  return to_numpy(std::move(values));
+}
+
+// The chunk over a buffer, with the fault that ended the scan and where.
+std::tuple<Chunk, int, uint64_t> scan_buffer(nb::object data, uint64_t max_record_bytes) {
+  auto view = std::make_shared<BufferView>(data);
+  Chunk chunk;
+  chunk.data = view->bytes().data();
+  chunk.size = chunk.readable = view->bytes().size();
+  ScanEnd end;
+  {
+    const nb::gil_scoped_release release;
+    end = check_payloads(chunk, hop(chunk, 0, SIZE_MAX, max_record_bytes));
+  }
+  chunk.size = end.offset;
+  chunk.owner = std::move(view);
+  return {std::move(chunk), static_cast<int>(end.fault), end.offset};
+}
+
+Chunk pack(nb::iterable payloads) {
+  Buffer out;
+  std::vector<Chunk::Span> spans;
+  for (nb::handle payload : payloads) {
+    const BufferView view(payload);
+    const Bytes bytes = view.bytes();
+    uint8_t* frame = out.grow(bytes.size() + kFrameSize);
+    store_header(frame, bytes.size());
+    if (!bytes.empty()) std::memcpy(frame + kHeaderSize, bytes.data(), bytes.size());
+    store_footer(frame + kHeaderSize + bytes.size(), crc32c(bytes));
+    spans.push_back({out.size() + kHeaderSize, bytes.size()});
+    out.set_size(out.size() + bytes.size() + kFrameSize);
+  }
+  return chunk_of(std::move(out), std::move(spans));
+}
+
+// A Python object with readinto(buffer), called with the GIL held.
+class ObjectSource : public ByteSource {
+ public:
+  explicit ObjectSource(nb::object file) : readinto_(file.attr("readinto")) {}
+  ~ObjectSource() override {
+    const nb::gil_scoped_acquire gil;
+    readinto_.reset();
+  }
+
+  size_t read(uint8_t* to, size_t size) override {
+    const nb::gil_scoped_acquire gil;
+    nb::object view = nb::steal(PyMemoryView_FromMemory(reinterpret_cast<char*>(to),
+                                                        static_cast<Py_ssize_t>(size), PyBUF_WRITE));
+    if (!view.is_valid()) throw nb::python_error();
+    nb::object got = readinto_(view);
+    // The memory is ours and may move: an object that kept the view must not reach it later.
+    view.attr("release")();
+    if (got.is_none()) throw nb::value_error("readinto() returned None: the file is not in blocking mode");
+    const size_t count = nb::cast<size_t>(got);
+    if (count > size) throw nb::value_error("readinto() says it read more than there was room for");
+    return count;
+  }
+
+ private:
+  nb::object readinto_;
+};
+
+std::unique_ptr<ByteSource> source_of(nb::object file, uint64_t offset) {
+  if (nb::isinstance<nb::int_>(file)) return std::make_unique<FileSource>(nb::cast<int>(file), offset);
+  return std::make_unique<ObjectSource>(file);
+}
+
+}  // namespace
+
+void bind_records(nb::module_& m) {
+  m.def(
+      "crc32c",
+      [](nb::object data, uint32_t crc) {
+        const BufferView view(data);
+        return crc32c_extend(crc, view.bytes().data(), view.bytes().size());
+      },
+      "data"_a, "crc"_a = 0, "Return the CRC-32C of `data`, going on from the CRC of what stood before it.");
+  m.def("crc32c_combine", &crc32c_combine, "crc_a"_a, "crc_b"_a, "size_b"_a,
+        "Return the CRC of a + b from the CRCs of both and the length of b.");
+  m.def("mask_crc", &mask_crc, "crc"_a, "Return a CRC as the format stores it.");
+  m.def("crc32c_paths", &crc32c_paths, "Return the names of the CRC paths this processor can run, best first.");
+  m.def("crc32c_path", &crc32c_path, "Return the name of the CRC path in use.");
+  m.def("crc32c_use_path", &crc32c_use_path, "name"_a,
+        "Choose the CRC path of the whole process; False if this processor cannot run it.");
+
+  nb::class_<Chunk>(m, "Chunk", nb::type_slots(chunk_slots),
+                    "Consecutive framed records in memory, every checksum known to be right.")
+      .def("__len__", [](const Chunk& chunk) { return chunk.records.size(); })
+      .def("__getitem__", &chunk_item, "index"_a)
+      .def("slice", &chunk_slice, "start"_a, "stop"_a, "Return records [start, stop), over the same memory.")
+      .def_prop_ro("offsets", [](const Chunk& c) { return chunk_column(c, true); },
+                   nb::sig("def offsets(self) -> numpy.typing.NDArray[numpy.uint64]"),
+                   "The byte offset of every record in its file.")
+      .def_prop_ro("lengths", [](const Chunk& c) { return chunk_column(c, false); },
+                   nb::sig("def lengths(self) -> numpy.typing.NDArray[numpy.uint64]"),
+                   "The length of every payload.")
+      .def_prop_ro("nbytes", [](const Chunk& c) { return c.size; }, "The size of the framed records.")
+      .def_ro("first_record", &Chunk::first_record, "The number of the first record in its file.")
+      .def_ro("file_offset", &Chunk::file_offset, "Where the chunk starts in its file.");
+
+  m.def("scan", &scan_buffer, "data"_a, "max_record_bytes"_a,
+        "Return the sound records at the start of a buffer, the fault behind them (0: none) and its offset.");
+  m.def("pack", &pack, "payloads"_a, "Frame every payload.");
+
+  nb::class_<RecordReader>(m, "Reader", "Reads framed records from a descriptor or an object with readinto().")
+      .def(
+          "__init__",
+          [](RecordReader* self, nb::object file, size_t chunk_bytes, uint64_t max_record_bytes,
+             uint64_t file_offset, uint64_t first_record) {
+            new (self) RecordReader(source_of(file, file_offset), {chunk_bytes, max_record_bytes}, file_offset,
+                                    first_record);
+          },
+          "file"_a, "chunk_bytes"_a, "max_record_bytes"_a, "file_offset"_a = 0, "first_record"_a = 0)
+      .def(
+          "next",
+          [](RecordReader& reader, std::optional<size_t> records) {
+            ReadResult result;
+            int error = 0;
+            {
+              const nb::gil_scoped_release release;
+              try {
+                result = reader.next(records.value_or(SIZE_MAX), records.has_value());
+              } catch (const std::system_error& failed) {
+                error = failed.code().value();
+              }
+            }
+            if (error != 0) {
+              errno = error;
+              PyErr_SetFromErrno(PyExc_OSError);
+              throw nb::python_error();
+            }
+            return std::make_tuple(std::move(result.chunk), static_cast<int>(result.fault), result.offset);
+          },
+          "records"_a.none() = nb::none(),
+          "Return (chunk, fault, offset): exactly `records` records unless the file ends, or about "
+          "`chunk_bytes` of them.");
+
+  m.def(
+      "salvage",
+      [](nb::object data) {
+        const BufferView view(data);
+        Salvage result;
+        {
+          const nb::gil_scoped_release release;
+          result = salvage(view.bytes());
+        }
+        std::vector<std::tuple<uint64_t, uint64_t, int, bool>> found;
+        std::vector<std::tuple<uint64_t, uint64_t, int, uint64_t>> lost;
+        for (const Found& f : result.found)
+          found.emplace_back(f.offset, f.length, static_cast<int>(f.how), f.nested);
+        for (const Lost& l : result.lost) lost.emplace_back(l.offset, l.length, static_cast<int>(l.what), l.before);
+        return std::make_tuple(std::move(found), std::move(lost));
+      },
+      "data"_a,
+      "Return what can be shown to be intact, (offset, length, how, nested), and what is lost, (offset, length, "
+      "what, records before).");
+}
+
+}  // namespace recordkit

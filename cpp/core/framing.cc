@@ -1,0 +1,44 @@
+#include "core/framing.h"
+
+namespace recordkit {
+
+Chunk chunk_of(Buffer&& framed, std::vector<Chunk::Span>&& records) {
+  framed.reserve(framed.size());
+  std::memset(framed.data() + framed.size(), 0, kPadding);
+  auto owner = std::make_shared<Buffer>(std::move(framed));
+  Chunk chunk;
+  chunk.data = owner->data();
+  chunk.size = owner->size();
+  chunk.readable = chunk.size + kPadding;
+  chunk.records = std::move(records);
+  chunk.owner = std::move(owner);
+  return chunk;
+}
+
+ScanEnd hop(Chunk& chunk, uint64_t offset, size_t max_records, uint64_t max_record_bytes) {
+  while (offset < chunk.size && chunk.records.size() < max_records) {
+    const uint8_t* const header = chunk.data + offset;
+    const uint64_t left = chunk.size - offset;
+    if (left < kHeaderSize) return {Fault::torn_header, offset};
+    // The length's own checksum comes first: no number from the file is used before it is known to be meant.
+    if (!header_is_sound(header)) return {Fault::bad_length_crc, offset};
+    const uint64_t length = load<uint64_t>(header);
+    if (length > max_record_bytes) return {Fault::too_large, offset};
+    // Subtract rather than add: `length` comes from the file and may be near 2^64.
+    if (left < kFrameSize || length > left - kFrameSize) return {Fault::torn_payload, offset};
+    chunk.records.push_back({offset + kHeaderSize, length});
+    offset += kFrameSize + length;
+  }
+  return {Fault::none, offset};
+}
+
+ScanEnd check_payloads(Chunk& chunk, ScanEnd end) {
+  for (size_t i = 0; i < chunk.records.size(); ++i) {
+    if (crc32c(chunk.payload(i)) == chunk.payload_crc(i)) continue;
+    end = {Fault::bad_payload_crc, chunk.records[i].start - kHeaderSize};
+    chunk.records.resize(i);
+  }
+  return end;
+}
+
+}  // namespace recordkit

@@ -1,0 +1,186 @@
+#include "core/salvage.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace recordkit {
+namespace {
+
+// The CRC of any range in time that does not grow with its length: hostile headers that all claim the rest of the
+// file would otherwise make salvaging quadratic.
+class RangeCrc {
+ public:
+  explicit RangeCrc(Bytes file) : file_(file), prefixes_(1, 0) {}
+
+  // REQUIRES: start + size <= file.size()
+  uint32_t of(uint64_t start, uint64_t size) {
+    if (size <= 4 * kBlock) return crc32c(file_.subspan(start, size));
+    const uint64_t first = (start + kBlock - 1) / kBlock, last = (start + size) / kBlock;
+    while (prefixes_.size() <= last) {
+      const uint64_t block = prefixes_.size() - 1;
+      prefixes_.push_back(crc32c_extend(prefixes_.back(), file_.data() + block * kBlock, kBlock));
+    }
+    // crc(a + b) is known for a = [0, first) and a + b = [0, last): taking a out leaves crc(b).
+    const uint32_t middle =
+        crc32c_combine(prefixes_[first], prefixes_[last], (last - first) * kBlock);
+    const uint32_t head = crc32c(file_.subspan(start, first * kBlock - start));
+    const Bytes tail = file_.subspan(last * kBlock, start + size - last * kBlock);
+    return crc32c_extend(crc32c_combine(head, middle, (last - first) * kBlock), tail.data(), tail.size());
+  }
+
+ private:
+  static constexpr uint64_t kBlock = 4096;
+  Bytes file_;
+  std::vector<uint32_t> prefixes_;  // prefixes_[i] is the CRC of the first i blocks
+};
+
+class Salvager {
+ public:
+  explicit Salvager(Bytes file) : file_(file), crc_(file) {}
+
+  Salvage run() {
+    uint64_t at = 0;
+    while (at < file_.size()) {
+      if (const auto length = sound_at(at)) {
+        at = keep({at, *length});
+        continue;
+      }
+      at = step_over(at);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  uint64_t left(uint64_t at) const { return file_.size() - at; }
+
+  bool payload_fits(uint64_t at, uint64_t length) const {
+    return left(at) >= kFrameSize && length <= left(at) - kFrameSize;
+  }
+
+  bool payload_is_sound(uint64_t at, uint64_t length) {
+    return mask_crc(crc_.of(at + kHeaderSize, length)) == load<uint32_t>(file_.data() + at + kHeaderSize + length);
+  }
+
+  // The payload's length, if a whole sound record starts here.
+  std::optional<uint64_t> sound_at(uint64_t at) {
+    if (left(at) < kFrameSize || !header_is_sound(file_.data() + at)) return {};
+    const uint64_t length = load<uint64_t>(file_.data() + at);
+    if (!payload_fits(at, length) || !payload_is_sound(at, length)) return {};
+    return length;
+  }
+
+  uint64_t keep(Found record) {
+    result_.found.push_back(record);
+    return record.offset + kFrameSize + record.length;
+  }
+
+  // A record was to start here and does not. Notes what is lost and gives the place to go on.
+  uint64_t step_over(uint64_t at) {
+    const uint64_t before = result_.found.size();
+    const bool has_header = left(at) >= kHeaderSize;
+    const bool header = has_header && header_is_sound(file_.data() + at);
+    const uint64_t length = left(at) >= 8 ? load<uint64_t>(file_.data() + at) : 0;
+
+    if (has_header && !header && payload_fits(at, length) && payload_is_sound(at, length))
+      return keep({at, length, Found::How::bad_length_crc});
+    if (header && payload_fits(at, length)) {
+      // The length was right. If the file goes on soundly behind the frame, only this payload is lost; if not, bytes
+      // were taken out of it or put in, and the next record is nearer or further than the length says.
+      const uint64_t next = at + kFrameSize + length;
+      if (next == file_.size() || starts_record(next)) {
+        result_.lost.push_back({at, next - at, Lost::What::bad_payload, before});
+        keep_nested(at + kHeaderSize, next - kFooterSize);
+        return next;
+      }
+    }
+    const uint64_t next = resync(at + 1, file_.size());
+    note_lost(at, next, header, before);
+    // Only a broken header leaves the reader to stumble into a payload.
+    if (!header) headless_.push_back({at, before});
+    settle_nested(next);
+    return next;
+  }
+
+  // Records inside a damaged payload: part of its content, or all that is left where blocks of a file were mixed up.
+  void keep_nested(uint64_t at, uint64_t end) {
+    while ((at = resync(at, end)) < end) {
+      const Found inner{at, load<uint64_t>(file_.data() + at), Found::How::sound, true};
+      if (inner.offset + kFrameSize + inner.length > end) {
+        ++at;
+        continue;
+      }
+      at = keep(inner);
+    }
+  }
+
+  bool starts_record(uint64_t at) {
+    if (left(at) < kHeaderSize || !header_is_sound(file_.data() + at)) return false;
+    return payload_fits(at, load<uint64_t>(file_.data() + at));
+  }
+
+  // The first sound record that starts in [at, end), or `end`.
+  uint64_t resync(uint64_t at, uint64_t end) {
+    for (; at < end && left(at) >= kFrameSize; ++at)
+      if (sound_at(at)) return at;
+    return end;
+  }
+
+  void note_lost(uint64_t start, uint64_t end, bool header, uint64_t before) {
+    const auto* first = file_.data() + start;
+    const auto* last = file_.data() + end;
+    const auto nonzero = [](uint8_t byte) { return byte != 0; };
+    if (std::find_if(first, last, nonzero) == last) {
+      result_.lost.push_back({start, end - start, Lost::What::zeros, before});
+      return;
+    }
+    const bool at_end = end == file_.size();
+    const bool torn = at_end && (header || end - start < kHeaderSize);
+    const Lost::What what = torn     ? Lost::What::torn
+                            : header ? Lost::What::bad_payload
+                                     : Lost::What::bad_length;
+    // Zeros at the end of a hole (a page that never reached the disk) are told apart when they are many.
+    const auto* tail = last;
+    while (tail != first && tail[-1] == 0) --tail;
+    const uint64_t zeros = static_cast<uint64_t>(last - tail);
+    constexpr uint64_t kMany = 32;
+    if (zeros >= kMany && !torn) {
+      result_.lost.push_back({start, end - start - zeros, what, before});
+      result_.lost.push_back({end - zeros, zeros, Lost::What::zeros, before});
+    } else {
+      result_.lost.push_back({start, end - start, what, before});
+    }
+  }
+
+  // A record with a broken header may hold records in its payload, and resync then finds those. If the bytes from such
+  // a header up to here end in their own checksum, they are its payload, and what was found in between is nested.
+  void settle_nested(uint64_t next) {
+    for (auto outer = headless_.begin(); outer != headless_.end(); ++outer) {
+      const uint64_t start = outer->offset + kHeaderSize;
+      const bool any_inside = outer->found < result_.found.size();
+      if (!any_inside || next < start + kFooterSize) continue;
+      const uint64_t size = next - kFooterSize - start;
+      if (mask_crc(crc_.of(start, size)) != load<uint32_t>(file_.data() + next - kFooterSize)) continue;
+      for (size_t i = outer->found; i < result_.found.size(); ++i) result_.found[i].nested = true;
+      headless_.erase(headless_.begin(), outer + 1);
+      break;
+    }
+    // A few are enough: what is nested lies close behind its header.
+    if (headless_.size() > 8) headless_.erase(headless_.begin());
+  }
+
+  struct Headless {
+    uint64_t offset;
+    uint64_t found;  // how many records had been found before it
+  };
+
+  Bytes file_;
+  RangeCrc crc_;
+  Salvage result_;
+  std::vector<Headless> headless_;
+};
+
+}  // namespace
+
+Salvage salvage(Bytes file) { return Salvager(file).run(); }
+
+}  // namespace recordkit

@@ -1,0 +1,314 @@
+#include "core/survey.h"
+
+#include <set>
+#include <string_view>
+
+namespace recordkit {
+namespace {
+
+// Calls on_field(field, body) for each length-delimited field and steps over all else.
+template <typename F>
+bool each_bytes_field(Cursor& cursor, F&& on_field) {
+  uint32_t field;
+  WireType type;
+  Bytes body;
+  while (!cursor.done()) {
+    if (!cursor.tag(field, type)) return false;
+    if (type == WireType::bytes) {
+      if (!cursor.bytes(body) || !on_field(field, body)) return false;
+    } else if (!cursor.skip(field, type)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+class Surveyor {
+ public:
+  Survey survey;
+
+  bool record(Bytes payload) {
+    features_.clear();
+    lists_.clear();
+    Cursor cursor(payload);
+    failed_ = cursor;
+    const bool ok = each_bytes_field(cursor, [&](uint32_t field, Bytes body) {
+      if (field == 1) return entries(body, features_);
+      if (field == 2) return entries(body, lists_);
+      return true;
+    });
+    if (!ok) {
+      if (failed_.fault == WireFault::none) failed_ = cursor;
+      return stop(payload);
+    }
+    // The last entry of a name counts, so facts are gathered only now.
+    ++survey.records;
+    survey.with_lists += !lists_.empty();
+    for (const auto& [name, value] : features_) {
+      FeatureFacts& facts = survey.features[name];
+      ++facts.records;
+      if (!feature(value, facts)) return stop(payload);
+    }
+    for (const auto& [name, value] : lists_) {
+      FeatureFacts& facts = survey.lists[name];
+      ++facts.records;
+      if (!steps(value, facts)) return stop(payload);
+    }
+    return true;
+  }
+
+ private:
+  using Entries = std::map<std::string, Pieces>;
+
+  bool stop(Bytes payload) {
+    survey.malformed = true;
+    survey.wire = failed_.fault;
+    survey.byte = static_cast<uint64_t>(failed_.at - payload.data());
+    return false;
+  }
+
+  bool entries(Bytes message, Entries& to) {
+    Cursor cursor(message);
+    const bool ok = each_bytes_field(cursor, [&](uint32_t field, Bytes body) {
+      if (field != 1) return true;
+      Cursor inner(body);
+      Entry entry;
+      if (!read_entry(inner, entry)) {
+        failed_ = inner;
+        return false;
+      }
+      to[std::string(as_text(entry.name))] = std::move(entry.value);
+      return true;
+    });
+    if (!ok && failed_.fault == WireFault::none) failed_ = cursor;
+    return ok;
+  }
+
+  bool steps(const Pieces& pieces, FeatureFacts& facts) {
+    uint64_t count = 0;
+    for (const Bytes piece : pieces) {
+      Cursor cursor(piece);
+      const bool ok = each_bytes_field(cursor, [&](uint32_t field, Bytes body) {
+        count += field == 1;
+        return field != 1 || feature({body}, facts);
+      });
+      if (!ok) {
+        if (failed_.fault == WireFault::none) failed_ = cursor;
+        return false;
+      }
+    }
+    facts.min_steps = std::min(facts.min_steps, count);
+    facts.max_steps = std::max(facts.max_steps, count);
+    return true;
+  }
+
+  bool feature(const Pieces& pieces, FeatureFacts& facts) {
+    if (!read_feature(pieces, feature_, failed_)) return false;
+    ++facts.of_kind[static_cast<size_t>(feature_.kind)];
+    if (feature_.kind == Kind::none) {
+      ++facts.no_kind;
+      return true;
+    }
+    uint64_t count = 0;
+    ints_.set_size(0);
+    floats_.set_size(0);
+    for (const Bytes list : feature_.lists) {
+      Cursor cursor(list);
+      if (feature_.kind == Kind::bytes) {
+        read_bytes(cursor, [&](Bytes value) {
+          ++count;
+          bytes_value(value, facts);
+        });
+      } else if (feature_.kind == Kind::floats) {
+        read_floats(cursor, floats_);
+      } else {
+        read_int64s(cursor, ints_);
+      }
+    }
+    for (size_t i = 0; i < ints_.size(); ++i) {
+      facts.min_int = std::min(facts.min_int, ints_.data()[i]);
+      facts.max_int = std::max(facts.max_int, ints_.data()[i]);
+    }
+    count += ints_.size() + floats_.size();
+    facts.empty += count == 0;
+    facts.min_count = std::min(facts.min_count, count);
+    facts.max_count = std::max(facts.max_count, count);
+    return true;
+  }
+
+  static void bytes_value(Bytes value, FeatureFacts& facts) {
+    facts.min_bytes = std::min<uint64_t>(facts.min_bytes, value.size());
+    facts.max_bytes = std::max<uint64_t>(facts.max_bytes, value.size());
+    const std::string_view text = as_text(value);
+    facts.jpeg = facts.jpeg && text.starts_with("\xff\xd8\xff");
+    facts.png = facts.png && text.starts_with("\x89PNG\r\n\x1a\n");
+    facts.utf8 = facts.utf8 && is_utf8(value);
+  }
+
+  Entries features_, lists_;
+  Feature feature_;
+  Array<int64_t> ints_;
+  Array<float> floats_;
+  Cursor failed_{{}};
+};
+
+// The fields of each message, and what TensorFlow does with others.
+class Linter {
+ public:
+  Linter(Bytes payload, bool sequence) : payload_(payload), sequence_(sequence) {}
+
+  std::vector<LintFinding> run() {
+    Cursor cursor(payload_);
+    uint32_t field;
+    WireType type;
+    Bytes body;
+    while (!cursor.done()) {
+      const uint8_t* const start = cursor.at;
+      if (!cursor.tag(field, type)) break;
+      const bool map = type == WireType::bytes && (field == 1 || (field == 2 && sequence_));
+      if (map) {
+        if (!cursor.bytes(body) || !entries(body, field == 2)) break;
+        continue;
+      }
+      // Unknown top-level fields are stepped over by TensorFlow too, except groups.
+      if (type == WireType::group || sequence_) note(Lint::unknown_field, start, "");
+      if (!cursor.skip(field, type)) break;
+    }
+    return std::move(findings_);
+  }
+
+ private:
+  void note(Lint lint, const uint8_t* at, std::string_view name) {
+    findings_.push_back({lint, static_cast<uint64_t>(at - payload_.data()), std::string(name)});
+  }
+
+  bool entries(Bytes message, bool lists) {
+    Cursor cursor(message);
+    uint32_t field;
+    WireType type;
+    Bytes body;
+    while (!cursor.done()) {
+      const uint8_t* const start = cursor.at;
+      if (!cursor.tag(field, type)) return false;
+      if (field == 1 && type == WireType::bytes) {
+        if (!cursor.bytes(body) || !entry(body, start, lists)) return false;
+      } else {
+        note(Lint::unknown_field, start, "");
+        if (!cursor.skip(field, type)) return false;
+      }
+    }
+    return true;
+  }
+
+  bool entry(Bytes body, const uint8_t* start, bool lists) {
+    Cursor whole(body);
+    Entry parsed;
+    if (!read_entry(whole, parsed)) return false;
+    const std::string name(as_text(parsed.name));
+
+    size_t names = 0, values = 0;
+    bool reversed = false;
+    Cursor cursor(body);
+    while (!cursor.done()) {
+      uint32_t field = 0;
+      WireType type{};
+      const uint8_t* const at = cursor.at;
+      cursor.tag(field, type);
+      cursor.skip(field, type);
+      if (type == WireType::bytes && field == 1) {
+        ++names;
+        reversed = reversed || values > 0;
+      } else if (type == WireType::bytes && field == 2) {
+        ++values;
+      } else {
+        note(Lint::unknown_field, at, name);
+      }
+    }
+    if (names != 1 || values != 1) note(Lint::no_name_or_value, start, name);
+    if (reversed && sequence_) note(Lint::value_before_name, start, name);
+    if (!(lists ? list_names_ : names_).insert(name).second) note(Lint::repeated_name, start, name);
+    for (const Bytes piece : parsed.value)
+      if (!(lists ? list(piece, name) : feature(piece, name))) return false;
+    return true;
+  }
+
+  bool list(Bytes message, const std::string& name) {
+    Cursor cursor(message);
+    uint32_t field;
+    WireType type;
+    Bytes body;
+    while (!cursor.done()) {
+      const uint8_t* const start = cursor.at;
+      if (!cursor.tag(field, type)) return false;
+      if (field == 1 && type == WireType::bytes) {
+        if (!cursor.bytes(body) || !feature(body, name)) return false;
+      } else {
+        note(Lint::unknown_field, start, name);
+        if (!cursor.skip(field, type)) return false;
+      }
+    }
+    return true;
+  }
+
+  bool feature(Bytes message, const std::string& name) {
+    Cursor cursor(message);
+    uint32_t field, first = 0;
+    WireType type;
+    Bytes body;
+    while (!cursor.done()) {
+      const uint8_t* const start = cursor.at;
+      if (!cursor.tag(field, type)) return false;
+      if (type == WireType::bytes && field >= 1 && field <= 3) {
+        if (first != 0) note(field == first ? Lint::repeated_list : Lint::several_kinds, start, name);
+        first = field;
+        if (!cursor.bytes(body) || !values(body, static_cast<Kind>(field), name)) return false;
+      } else {
+        note(Lint::unknown_field, start, name);
+        if (!cursor.skip(field, type)) return false;
+      }
+    }
+    return true;
+  }
+
+  bool values(Bytes message, Kind kind, const std::string& name) {
+    const WireType single = kind == Kind::floats ? WireType::fixed32 : WireType::varint;
+    Cursor cursor(message);
+    uint32_t field;
+    WireType type;
+    bool packed = false, any = false;
+    while (!cursor.done()) {
+      const uint8_t* const start = cursor.at;
+      if (!cursor.tag(field, type)) return false;
+      const bool is_packed = type == WireType::bytes;
+      if (field != 1 || !(is_packed || (kind != Kind::bytes && type == single)))
+        note(Lint::unknown_field, start, name);
+      else if (kind != Kind::bytes && any && (packed || is_packed))
+        note(Lint::several_chunks, start, name);
+      packed = is_packed;
+      any = true;
+      if (!cursor.skip(field, type)) return false;
+    }
+    return true;
+  }
+
+  Bytes payload_;
+  bool sequence_;
+  std::set<std::string> names_, list_names_;
+  std::vector<LintFinding> findings_;
+};
+
+}  // namespace
+
+Survey survey(const Chunk& chunk, size_t start, size_t stop) {
+  Surveyor surveyor;
+  for (size_t i = start; i < stop; ++i) {
+    if (surveyor.record(chunk.payload(i))) continue;
+    surveyor.survey.record = i;
+    break;
+  }
+  return std::move(surveyor.survey);
+}
+
+std::vector<LintFinding> lint(Bytes payload, bool sequence) { return Linter(payload, sequence).run(); }
+
+}  // namespace recordkit

@@ -1,0 +1,132 @@
+"""
+The C++ core of recordkit: facts and hot loops. Its users are records.py, examples.py and schema.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import Any
+
+import numpy
+import numpy.typing
+
+
+def crc32c(data: object, crc: int = 0) -> int:
+    """
+    Return the CRC-32C of `data`, going on from the CRC of what stood before it.
+    """
+
+def crc32c_combine(crc_a: int, crc_b: int, size_b: int) -> int:
+    """Return the CRC of a + b from the CRCs of both and the length of b."""
+
+def mask_crc(crc: int) -> int:
+    """Return a CRC as the format stores it."""
+
+def crc32c_paths() -> list[str]:
+    """Return the names of the CRC paths this processor can run, best first."""
+
+def crc32c_path() -> str:
+    """Return the name of the CRC path in use."""
+
+def crc32c_use_path(name: str) -> bool:
+    """
+    Choose the CRC path of the whole process; False if this processor cannot run it.
+    """
+
+class Chunk:
+    """
+    Consecutive framed records in memory, every checksum known to be right.
+    """
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int) -> bytes: ...
+
+    def slice(self, start: int, stop: int) -> Chunk:
+        """Return records [start, stop), over the same memory."""
+
+    @property
+    def offsets(self) -> numpy.typing.NDArray[numpy.uint64]:
+        """The byte offset of every record in its file."""
+
+    @property
+    def lengths(self) -> numpy.typing.NDArray[numpy.uint64]:
+        """The length of every payload."""
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the framed records."""
+
+    @property
+    def first_record(self) -> int:
+        """The number of the first record in its file."""
+
+    @property
+    def file_offset(self) -> int:
+        """Where the chunk starts in its file."""
+
+def scan(data: object, max_record_bytes: int) -> tuple[Chunk, int, int]:
+    """
+    Return the sound records at the start of a buffer, the fault behind them (0: none) and its offset.
+    """
+
+def pack(payloads: Iterable) -> Chunk:
+    """Frame every payload."""
+
+class Reader:
+    """Reads framed records from a descriptor or an object with readinto()."""
+
+    def __init__(self, file: object, chunk_bytes: int, max_record_bytes: int, file_offset: int = 0, first_record: int = 0) -> None: ...
+
+    def next(self, records: int | None = None) -> tuple[Chunk, int, int]:
+        """
+        Return (chunk, fault, offset): exactly `records` records unless the file ends, or about `chunk_bytes` of them.
+        """
+
+def salvage(data: object) -> tuple[list[tuple[int, int, int, bool]], list[tuple[int, int, int, int]]]:
+    """
+    Return what can be shown to be intact, (offset, length, how, nested), and what is lost, (offset, length, what, records before).
+    """
+
+class Decoder:
+    """Decodes payloads into columns; safe to use from many threads."""
+
+    def __init__(self, specs: Sequence[tuple[str, int, int, bool, bool]], sequence: bool) -> None:
+        """Specs are (name, kind, count or -1, required, steps)."""
+
+    def decode(self, chunk: Chunk, start: int, stop: int, ints: numpy.typing.NDArray[numpy.int64], floats: numpy.typing.NDArray[numpy.float32]) -> list[tuple[Any, ...] | None] | tuple[int, int, int, int, int, int, int]:
+        """
+        Return a list with an element a field, or a tuple of the facts of a fault: (what, wire, record, byte, field, found kind, found count). Fixed numbers go into the blocks, one field behind the other.
+        """
+
+def encode(columns: list[tuple[Any, ...]], rows: int, sequence: bool) -> tuple[int, int, Chunk]:
+    """
+    Return (fault, where, chunk) of columns (name, kind, steps, count or -1, values, byte_offsets, value_offsets, step_offsets, states).
+    """
+
+def rewrite(chunk: Chunk, drop: Set[str], rename: Mapping[str, str], absent: Set[str], sequence: bool, tail: Chunk | None) -> tuple[int, int, int, int, str, Chunk]:
+    """
+    Return (fault, wire fault, record, byte, name, chunk) of an edit on the wire.
+    """
+
+def survey(chunk: Chunk, start: int, stop: int) -> dict:
+    """Return facts of every feature."""
+
+def lint(payload: object, sequence: bool) -> list[tuple[int, int, str]]:
+    """Return (lint, byte, name) of what TensorFlow reads another way."""
+
+class RowBuilder:
+    """Gathers rows of dicts into columns, each row whole or not at all."""
+
+    def __init__(self, specs: Sequence[tuple[str, str, int, int, bool, object]], explain: object) -> None:
+        """Specs are (name, op, low, high, optional, convert)."""
+
+    def append(self, row: object) -> None: ...
+
+    def take(self) -> list:
+        """Return the columns, and start again with none."""
+
+    def __len__(self) -> int: ...
+
+def arrow_array(node: tuple) -> tuple:
+    """
+    Return the capsules of the Arrow C data interface for (format, name, nullable, length, null_count, buffers, children).
+    """

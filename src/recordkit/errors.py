@@ -1,0 +1,109 @@
+"""Every exception this package raises on purpose.
+
+RecordKitError
+├── CorruptRecordError   the bytes are not a sound record, or not a sound Example
+├── SchemaError          the bytes are sound, but not what was asked for; or a value does not fit its field
+└── MissingExtraError    an optional dependency is not installed
+
+Each has a built-in parent, so that `except ValueError` still works, carries its facts as attributes, and survives
+pickling, so that it can cross from a worker process.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["CorruptRecordError", "MissingExtraError", "RecordKitError", "SchemaError"]
+
+
+class RecordKitError(Exception):
+    """The parent of all exceptions of this package.
+
+    >>> str(RecordKitError("something is wrong"))
+    'something is wrong'
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The default passes `args` to __init__ and would lose, or trip over, keyword arguments.
+        return _rebuild, (type(self), self.args, self.__dict__)
+
+
+def _rebuild(kind: type[RecordKitError], args: tuple[Any, ...], facts: dict[str, Any]) -> RecordKitError:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(facts)
+    return error
+
+
+class CorruptRecordError(RecordKitError, ValueError):
+    """The bytes are not a sound record, or its payload is not a sound message.
+
+    Attributes:
+        path: The file, if it is known.
+        record: The number of the record in its file.
+        offset: Where the record starts in its file.
+        byte: Where in the payload the trouble is, for a payload whose checksum is right.
+        kind: One word for what is wrong, such as `"bad_payload_crc"`.
+        field: The feature, if the trouble is inside one.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        path: str | None = None,
+        record: int | None = None,
+        offset: int | None = None,
+        byte: int | None = None,
+        kind: str | None = None,
+        field: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.path = path
+        self.record = record
+        self.offset = offset
+        self.byte = byte
+        self.kind = kind
+        self.field = field
+
+
+class SchemaError(RecordKitError, ValueError):
+    """Sound bytes or values that are not what was declared or asked for.
+
+    Attributes:
+        field: The field's name.
+        record: The number of the record or row.
+        path: The file, if there is one.
+        expected: What was declared.
+        found: What is there.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        field: str | None = None,
+        record: int | None = None,
+        path: str | None = None,
+        expected: str | None = None,
+        found: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.field = field
+        self.record = record
+        self.path = path
+        self.expected = expected
+        self.found = found
+
+
+class MissingExtraError(RecordKitError, ImportError):
+    """An optional dependency is not installed.
+
+    >>> str(MissingExtraError("bfloat16", "ml_dtypes", "bfloat16"))
+    "bfloat16 needs ml_dtypes: pip install 'recordkit[bfloat16]'"
+    """
+
+    def __init__(self, what: str, package: str, extra: str) -> None:
+        super().__init__(f"{what} needs {package}: pip install 'recordkit[{extra}]'")
+        self.package = package
+        self.extra = extra
