@@ -39,6 +39,10 @@ void init_decoder(Decoder* self, const std::vector<Spec>& specs, bool sequence) 
 }
 
 // Points each fixed numeric column at its place in the caller's blocks, one behind the other in the order of fields.
+// Rows are written across columns, and batches are powers of two: without the gap, a row's values in all columns
+// would compete for the same few lines of the first-level cache. Measured: a quarter of the time.
+constexpr size_t kBlockGap = 16;
+
 void place_in_blocks(const Decoder& decoder, size_t rows, Ints& ints, Floats& floats, std::vector<Column>& columns) {
   size_t int_at = 0, float_at = 0;
   for (size_t f = 0; f < columns.size(); ++f) {
@@ -49,7 +53,7 @@ void place_in_blocks(const Decoder& decoder, size_t rows, Ints& ints, Floats& fl
       columns[f].fixed_ints = ints.data() + at;
     else
       columns[f].fixed_floats = floats.data() + at;
-    at += static_cast<size_t>(spec.count) * rows;
+    at += static_cast<size_t>(spec.count) * rows + kBlockGap;
   }
   if (int_at > ints.size() || float_at > floats.size()) throw nb::value_error("the blocks are too small");
 }
@@ -204,6 +208,7 @@ nb::dict survey_chunk(const Chunk& chunk, size_t start, size_t stop) {
 }  // namespace
 
 void bind_examples(nb::module_& m) {
+  m.attr("BLOCK_GAP") = kBlockGap;
   nb::class_<Decoder>(m, "Decoder", "Decodes payloads into columns; safe to use from many threads.")
       .def("__init__", &init_decoder, "specs"_a, "sequence"_a,
            "Specs are (name, kind, count or -1, required, steps).")

@@ -27,72 +27,72 @@ constexpr size_t kHeadSize = 6;
 
 }  // namespace
 
-// How a field takes a value that stands in canonical form.
-enum class Take : uint8_t { nothing, one_int, one_float, floats, one_bytes, any_ints, any_floats, any_bytes };
-
-static Take take_of(const FieldSpec& spec) {
-  switch (spec.kind) {
-    case Kind::int64s:
-      return spec.count < 0 ? Take::any_ints : spec.count == 1 ? Take::one_int : Take::nothing;
-    case Kind::floats:
-      return spec.count < 0 ? Take::any_floats : spec.count == 1 ? Take::one_float : Take::floats;
-    default:
-      return spec.count < 0 ? Take::any_bytes : spec.count == 1 ? Take::one_bytes : Take::nothing;
-  }
-}
-
 // The names met so far, and the order they came in.
 struct Decoder::Names {
-  struct Name {
-    uint64_t first = 0;  // the first eight bytes, as far as the name goes
-    uint64_t mask = 0;
-    uint64_t last = 0;   // the last eight, of names longer than that
-    uint64_t head = 0;   // canonical_head of the field's kind
-    uint32_t size = 0;
-    int32_t field = -1;  // of the specs; -1: not asked for
-    Take take = Take::nothing;
-    std::string text;
-
-    // Eight bytes from `found` on may be loaded whatever its size.
-    bool is(const uint8_t* found, size_t found_size) const {
-      if (size != found_size || ((load<uint64_t>(found) ^ first) & mask) != 0) return false;
-      if (size <= 8) return true;
-      if (load<uint64_t>(found + size - 8) != last) return false;
-      return size <= 16 || std::memcmp(text.data() + 8, found + 8, size - 16) == 0;
-    }
+  // All that the common case needs, in one cache line.
+  struct Slot {
+    uint64_t first = 0;     // the first eight bytes of the name, as far as it goes
+    uint64_t mask = 0;      // which of them count
+    uint64_t last = 0;      // the last eight, of names longer than that
+    uint64_t head = 0;      // canonical_head of the field's kind
+    uint8_t* to = nullptr;  // where the values of one-number fields go
+    uint64_t is_int = 0;    // all ones for a varint, zero for a float
+    uint32_t size = 0;      // of the name
+    int32_t field = -1;     // of the specs; -1: not asked for
+    uint32_t sizes = 0;     // bit n is set if a value of n bytes may be the field's one number
   };
 
-  std::vector<Name> names;
-  std::vector<uint32_t> buckets;  // open addressing; name + 1, 0 is free
-  std::vector<uint32_t> order;    // entry -> name, as in the record before
+  std::vector<Slot> slots;
+  std::vector<std::string> texts;  // the names, slot by slot
+  std::vector<uint32_t> buckets;   // open addressing; slot + 1, 0 is free
+  std::vector<uint32_t> order;     // entry -> slot, as in the record before
   size_t others = 0;
+  // Bit `trait` is set for every name that was asked for. Where few were, most others are told by it alone.
+  uint64_t asked = 0;
+  bool few_asked = false;
 
-  explicit Names(const std::vector<FieldSpec>& fields) : buckets(64) {
-    // So that every guess is a name there is; no feature of a real file has it.
+  // Of the length and the last letter, in which names of one record differ most.
+  static unsigned trait(const uint8_t* text, size_t size) { return (size * 7 + text[size - 1]) & 63; }
+
+  explicit Names(const std::vector<FieldSpec>& fields) : buckets(64), order(16) {
+    // So that every guess is a slot there is; no feature of a real file has this name.
     add("", -1);
     for (size_t f = 0; f < fields.size(); ++f) {
       if (fields[f].steps) continue;
-      const uint32_t n = fields[f].name.empty() ? 0 : add(fields[f].name, 0);
-      names[n].field = static_cast<int32_t>(f);
-      names[n].head = canonical_head(fields[f].kind);
-      names[n].take = take_of(fields[f]);
+      Slot& slot = slots[fields[f].name.empty() ? 0 : add(fields[f].name, -1)];
+      slot.field = static_cast<int32_t>(f);
+      slot.head = canonical_head(fields[f].kind);
+      slot.is_int = fields[f].kind == Kind::int64s ? ~uint64_t{0} : 0;
+      if (fields[f].count == 1 && fields[f].kind == Kind::int64s) slot.sizes = 0x1fe;
+      if (fields[f].count == 1 && fields[f].kind == Kind::floats) slot.sizes = 0x010;
+      if (slot.size > 0) asked |= uint64_t{1} << trait(as_bytes(fields[f].name).data(), slot.size);
     }
+    few_asked = std::popcount(asked) <= 16 && slots[0].field < 0;
+  }
+
+  // Eight bytes from `text` on may be loaded whatever its size.
+  bool is(const Slot& slot, uint32_t n, const uint8_t* text, size_t size) const {
+    // One branch for both: names of differing lengths in changing order would make two of them guesswork.
+    if ((((load<uint64_t>(text) ^ slot.first) & slot.mask) | (size ^ slot.size)) != 0) return false;
+    return size <= 8 || (load<uint64_t>(text + size - 8) == slot.last &&
+                         (size <= 16 || std::memcmp(texts[n].data() + 8, text + 8, size - 16) == 0));
   }
 
   static uint64_t hash(uint64_t first, uint64_t last, size_t size) {
     // Names often differ only near their end ("image/width", "image/height"), so both ends are mixed in.
-    const uint64_t mixed = (first ^ std::rotl(last, 23) ^ size) * 0x9e3779b97f4a7c15;
-    return mixed ^ (mixed >> 29);
+    const uint64_t both = first ^ std::rotl(last, 23) ^ size;
+    const auto product = static_cast<unsigned __int128>(both) * 0x9e3779b97f4a7c15;
+    return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
   }
 
-  // The name's number, or -1. Eight bytes from `text` on may be loaded whatever its size.
+  // The name's slot, or -1. Eight bytes from `text` on may be loaded whatever its size.
   int64_t find(const uint8_t* text, size_t size) const {
     const uint64_t first = load<uint64_t>(text) & word_mask(size);
     const uint64_t last = size > 8 ? load<uint64_t>(text + size - 8) : 0;
     for (size_t b = hash(first, last, size);; ++b) {
       const uint32_t n = buckets[b & (buckets.size() - 1)];
       if (n == 0) return -1;
-      if (names[n - 1].is(text, size)) return n - 1;
+      if (is(slots[n - 1], n - 1, text, size)) return n - 1;
     }
   }
 
@@ -105,26 +105,27 @@ struct Decoder::Names {
   }
 
   uint32_t add(std::string text, int32_t field) {
-    Name name;
-    name.size = static_cast<uint32_t>(text.size());
-    name.mask = word_mask(text.size());
-    std::memcpy(&name.first, text.data(), std::min<size_t>(8, text.size()));
-    if (text.size() > 8) std::memcpy(&name.last, text.data() + text.size() - 8, 8);
-    name.field = field;
-    name.text = std::move(text);
-    names.push_back(std::move(name));
-    if (names.size() * 2 > buckets.size()) {
+    Slot slot;
+    slot.size = static_cast<uint32_t>(text.size());
+    slot.mask = word_mask(text.size());
+    std::memcpy(&slot.first, text.data(), std::min<size_t>(8, text.size()));
+    if (text.size() > 8) std::memcpy(&slot.last, text.data() + text.size() - 8, 8);
+    slot.field = field;
+    slots.push_back(slot);
+    texts.push_back(std::move(text));
+    // Sparse, so that most names stand in the first bucket looked at.
+    if (slots.size() * 4 > buckets.size()) {
       buckets.assign(buckets.size() * 2, 0);
-      for (uint32_t n = 0; n < names.size(); ++n) place(n);
+      for (uint32_t n = 0; n < slots.size(); ++n) place(n);
     } else {
-      place(static_cast<uint32_t>(names.size() - 1));
+      place(static_cast<uint32_t>(slots.size() - 1));
     }
-    return static_cast<uint32_t>(names.size() - 1);
+    return static_cast<uint32_t>(slots.size() - 1);
   }
 
  private:
   void place(uint32_t n) {
-    size_t b = hash(names[n].first, names[n].last, names[n].size);
+    size_t b = hash(slots[n].first, slots[n].last, slots[n].size);
     while (buckets[b & (buckets.size() - 1)] != 0) ++b;
     buckets[b & (buckets.size() - 1)] = n + 1;
   }
@@ -144,6 +145,12 @@ class Decoder::Run {
     for (size_t f = 0; f < fields.size(); ++f) {
       if (fields[f].steps) lists_.emplace(fields[f].name, f);
       prepare(fields[f], columns[f]);
+    }
+    for (Names::Slot& slot : names.slots) {
+      if (slot.sizes == 0) continue;
+      Column& column = columns[static_cast<size_t>(slot.field)];
+      slot.to = slot.is_int ? reinterpret_cast<uint8_t*>(column.fixed_ints)
+                            : reinterpret_cast<uint8_t*>(column.fixed_floats);
     }
   }
 
@@ -191,10 +198,22 @@ class Decoder::Run {
   bool features(Bytes message) {
     const uint8_t* p = message.data();
     const uint8_t* const end = p + message.size();
+    // Locals, for the compiler cannot know that storing values leaves our members alone.
+    const bool roomy = readable_end_ - end >= 16;  // so that words may be loaded past the end of any entry
+    const size_t row = row_, last_row = rows_ - 1;
+    const Names::Slot* slots = names_.slots.data();
+    uint32_t* order = names_.order.data();
+    size_t order_size = names_.order.size(), numbers = 0;
+    size_t* const seen = seen_.data();
+    const uint64_t asked = names_.asked;
+    const bool few_asked = names_.few_asked;
+
     for (size_t j = 0; p != end; ++j) {
-      // 0a L 0a k with L and k below 128, the name inside the entry, and room to load words past its end.
-      if (end - p < 4 || (load<uint32_t>(p) & 0x80ff80ff) != 0x000a000a || end - p < 2 + p[1] ||
-          p[1] < 4 + p[3] || readable_end_ - p < 2 + p[1] + 16) {
+      if (few_asked && roomy) {
+        p = skip_others(p, end, asked, j);
+        if (p == end) break;
+      }
+      if (!roomy || !is_short_entry(p, end)) {
         if (!any_entry(p, end)) return false;
         continue;
       }
@@ -202,32 +221,91 @@ class Decoder::Run {
       const uint8_t* const text = p + 4;
       const uint64_t value_size = length - size - 4;
       const uint64_t head = load<uint64_t>(text + size) & kHeadMask;
-
-      if (j >= names_.order.size()) names_.order.push_back(0);
-      const Names::Name* name = &names_.names[names_.order[j]];
-      if (!name->is(text, size)) {
-        const int64_t n = look_up(text, size);
-        if (n < 0) return malformed(p + 4, WireFault::bad_name);
-        names_.order[j] = static_cast<uint32_t>(n);
-        name = &names_.names[static_cast<size_t>(n)];
-      }
-      // Either way what follows the name must be the value and nothing else: an entry may name itself twice.
-      const bool taken = name->field < 0 ? (head & 0xffff) == (0x12 | value_size << 8)
-                                         : head == name->head + value_size * kHeadSteps &&
-                                               take(*name, text + size + kHeadSize, value_size - 4);
-      if (!taken && !entry({p + 2, length})) return false;
       p += 2 + length;
+
+      if (j >= order_size) {
+        names_.order.resize(order_size = 2 * j);
+        order = names_.order.data();
+      }
+      uint32_t n = order[j];
+      if (!names_.is(slots[n], n, text, size)) {
+        const int64_t found = look_up(text, size);
+        if (found < 0) return malformed(text, WireFault::bad_name);
+        n = order[j] = static_cast<uint32_t>(found);
+        slots = names_.slots.data();
+      }
+      const Names::Slot& slot = slots[n];
+      if (slot.field < 0) {
+        // What follows the name must be the value and nothing else, for an entry may name itself twice.
+        if ((head & 0xffff) != (0x12 | value_size << 8) && !entry({text - 2, length})) return false;
+        continue;
+      }
+      const size_t f = static_cast<size_t>(slot.field);
+      const uint8_t* const value = text + size + kHeadSize;
+      const uint64_t bytes = value_size - 4;
+      const bool canonical = value_size >= 4 && head == slot.head + value_size * kHeadSteps;
+      uint64_t number;
+      if (canonical && bytes <= 8 && (slot.sizes >> bytes & 1) && seen[f] != row &&
+          one_number(slot, value, bytes, number)) {
+        uint8_t* const to = slot.to + row * (4 + (slot.is_int & 4));
+        // Eight bytes of a float's column reach into the next row, which is yet to come, except behind the last.
+        if (row != last_row || slot.is_int)
+          store(to, number);
+        else
+          store(to, static_cast<uint32_t>(number));
+        seen[f] = row;
+        ++numbers;
+        continue;
+      }
+      if (!(canonical && take(slot, value, bytes)) && !entry({text - 2, length})) return false;
     }
+    fields_seen_ += numbers;
     return true;
   }
 
-  // The number of the name, learned if it is new. -1 if it is not UTF-8.
+  // 0a L 0a k with L and k below 128, the entry inside the message and the name inside the entry.
+  //
+  // REQUIRES: four bytes from `p` on may be loaded
+  static bool is_short_entry(const uint8_t* p, const uint8_t* end) {
+    return (load<uint32_t>(p) & 0x80ff80ff) == 0x000a000a && end - p >= 2 + p[1] && p[1] >= 4 + p[3];
+  }
+
+  // Steps over short entries that were clearly not asked for, counting them in `j`. Apart from the loop in `features`
+  // so that the place in the record stays in a register: these steps wait for nothing else.
+  [[gnu::noinline]] static const uint8_t* skip_others(const uint8_t* p, const uint8_t* end, uint64_t asked,
+                                                      size_t& j) {
+    size_t skipped = 0;
+    for (; p != end; ++skipped) {
+      const uint32_t word = load<uint32_t>(p), size = word >> 24;
+      const uint8_t* const next = p + 2 + p[1];
+      const uint8_t* const text_end = p + 4 + size;
+      if ((word & 0x80ff80ff) != 0x000a000a || next > end || text_end + 2 > next) break;
+      // The name is followed by the value alone, and is none of those asked for.
+      if (load<uint16_t>(text_end) != (0x12 | (next - text_end - 2) << 8)) break;
+      if (asked >> Names::trait(p + 4, size) & 1) break;
+      p = next;
+    }
+    j += skipped;
+    return p;
+  }
+
+  // The one number of a field, in 1 to 8 bytes; int64 and float alike without a branch between them, which would be a
+  // coin toss in files whose order changes from record to record.
+  static bool one_number(const Names::Slot& slot, const uint8_t* value, size_t size, uint64_t& number) {
+    const uint64_t mask = ~uint64_t{0} >> (64 - 8 * size);
+    const uint64_t word = load<uint64_t>(value) & mask;
+    number = (join_sevens(word) & slot.is_int) | (word & ~slot.is_int);
+    // All bytes of a varint but the last go on; otherwise these are several values.
+    return ((word ^ (kContinuation & (mask >> 8))) & kContinuation & slot.is_int) == 0;
+  }
+
+  // The slot of the name, learned if it is new. -1 if it is not UTF-8.
   int64_t look_up(const uint8_t* text, size_t size) {
     const int64_t n = names_.find(text, size);
     if (n >= 0) return n;
     if (!is_utf8({text, size})) return -1;
     // Past the limit the last one learned stands in: not asked for either, and never guessed right.
-    if (names_.others == kMaxOthers) return static_cast<int64_t>(names_.names.size()) - 1;
+    if (names_.others == kMaxOthers) return static_cast<int64_t>(names_.slots.size()) - 1;
     ++names_.others;
     return names_.add({reinterpret_cast<const char*>(text), size}, -1);
   }
@@ -259,81 +337,50 @@ class Decoder::Run {
     Bytes text, feature, list, value;
     if (!only(entry, 0x0a, text) || !only(entry, 0x12, feature) || !entry.done()) return false;
     const int64_t n = names_.find_anywhere(text);
-    if (n < 0 || names_.names[static_cast<size_t>(n)].field < 0) return false;
-    const Names::Name& name = names_.names[static_cast<size_t>(n)];
-    const Kind kind = fields_[static_cast<size_t>(name.field)].kind;
+    if (n < 0 || names_.slots[static_cast<size_t>(n)].field < 0) return false;
+    const Names::Slot& slot = names_.slots[static_cast<size_t>(n)];
+    const Kind kind = fields_[static_cast<size_t>(slot.field)].kind;
     Cursor of_feature(feature);
     if (!only(of_feature, static_cast<uint8_t>(static_cast<int>(kind) << 3 | 2), list) || !of_feature.done())
       return false;
     Cursor of_list(list);
     if (!only(of_list, 0x0a, value) || !of_list.done()) return false;
     if (readable_end_ - value.data() < static_cast<ptrdiff_t>(value.size() + 8)) return false;
-    return take(name, value.data(), value.size());
+    return take(slot, value.data(), value.size());
   }
 
   // Takes the bytes of a canonical value. False, with nothing changed, if they are not what the field wants.
-  bool take(const Names::Name& name, const uint8_t* value, size_t size) {
-    const size_t f = static_cast<size_t>(name.field);
-    if (seen_[f] == row_) unsee(f);
+  bool take(const Names::Slot& slot, const uint8_t* value, size_t size) {
+    const size_t f = static_cast<size_t>(slot.field);
+    const FieldSpec& spec = fields_[f];
     Column& column = columns_[f];
-    switch (name.take) {
-      case Take::one_int:
-        if (!one_int(value, size, column.fixed_ints[row_])) return false;
-        break;
-      case Take::one_float:
-        if (size != 4) return false;
-        column.fixed_floats[row_] = load<float>(value);
-        break;
-      case Take::floats: {
-        const size_t want = static_cast<size_t>(fields_[f].count) * 4;
-        if (size != want || want == 0) return false;
-        std::memcpy(column.fixed_floats + row_ * (want / 4), value, want);
-        break;
-      }
-      case Take::any_ints: {
-        const uint8_t* at;
-        const size_t before = column.ints.size();
-        if (size == 0) return false;
-        if (!read_packed_int64s({value, size}, value + size + 8, column.ints, at)) {
-          column.ints.set_size(before);
-          return false;
-        }
-        column.value_offsets.push(static_cast<int64_t>(column.ints.size()));
-        break;
-      }
-      case Take::any_floats:
-        if (size == 0 || size % 4 != 0) return false;
+    if (seen_[f] == row_) unsee(f);
+    if (spec.kind == Kind::bytes) {
+      if (spec.count > 1 || spec.count == 0) return false;
+      column.bytes.append(value, size);
+      column.byte_offsets.push(static_cast<int64_t>(column.bytes.size()));
+    } else if (size == 0) {
+      return false;
+    } else if (spec.kind == Kind::floats) {
+      if (spec.count < 0 ? size % 4 != 0 : size != static_cast<size_t>(spec.count) * 4) return false;
+      if (spec.count >= 0) {
+        std::memcpy(column.fixed_floats + row_ * static_cast<size_t>(spec.count), value, size);
+      } else {
         std::memcpy(column.floats.grow(size / 4), value, size);
         column.floats.set_size(column.floats.size() + size / 4);
-        column.value_offsets.push(static_cast<int64_t>(column.floats.size()));
-        break;
-      case Take::one_bytes:
-      case Take::any_bytes:
-        column.bytes.append(value, size);
-        column.byte_offsets.push(static_cast<int64_t>(column.bytes.size()));
-        if (name.take == Take::any_bytes)
-          column.value_offsets.push(static_cast<int64_t>(column.byte_offsets.size() - 1));
-        break;
-      case Take::nothing:
-        return false;
+      }
+    } else {
+      // A fixed count of integers gathers them here too, to see how many they are.
+      const size_t before = column.ints.size();
+      const uint8_t* at;
+      const bool whole = read_packed_int64s({value, size}, value + size + 8, column.ints, at);
+      const size_t found = column.ints.size() - before;
+      if (spec.count >= 0 || !whole) column.ints.set_size(before);
+      if (!whole || (spec.count >= 0 && found != static_cast<size_t>(spec.count))) return false;
+      if (spec.count >= 0) std::copy_n(column.ints.data() + before, found, column.fixed_ints + row_ * found);
     }
+    end_values(spec, column);
     see(f);
-    return true;
-  }
-
-  static bool one_int(const uint8_t* value, size_t size, int64_t& to) {
-    if (size - 1 < 8) {
-      const uint64_t mask = ~uint64_t{0} >> (64 - 8 * size);
-      const uint64_t word = load<uint64_t>(value) & mask;
-      // All bytes but the last go on; otherwise these are several values.
-      if ((word & kContinuation) != (kContinuation & (mask >> 8))) return false;
-      to = static_cast<int64_t>(join_sevens(word));
-      return true;
-    }
-    Cursor cursor({value, size});
-    uint64_t number;
-    if (!cursor.varint(number) || !cursor.done()) return false;
-    to = static_cast<int64_t>(number);
     return true;
   }
 
@@ -342,7 +389,7 @@ class Decoder::Run {
     Cursor cursor(body);
     if (!read_entry(cursor, entry_)) return malformed(cursor);
     const int64_t n = names_.find_anywhere(entry_.name);
-    const int32_t f = n < 0 ? -1 : names_.names[static_cast<size_t>(n)].field;
+    const int32_t f = n < 0 ? -1 : names_.slots[static_cast<size_t>(n)].field;
     return f < 0 || put_feature(static_cast<size_t>(f), entry_.value);
   }
 

@@ -78,7 +78,7 @@ class Feature:
     steps: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Values:
     """One feature of many records, as it stands on the wire.
 
@@ -126,16 +126,20 @@ class Decoder:
             for f in self.features
         ]
         self._core = _core.Decoder(specs, sequence)
-        # Numbers of a fixed count stand in two blocks, one feature behind the other: (index, in floats, start, count).
-        self._index: dict[str, tuple[int, Feature, int]] = {}
-        widths = {"int64": 0, "float": 0}
+        # Numbers of a fixed count stand in two blocks, one feature behind the other with a gap between: for each
+        # feature how many values a row and how many gaps are before it, or -1 where it is in neither block.
+        self._index: dict[str, tuple[int, Feature, int, int]] = {}
+        width, gaps = {"int64": 0, "float": 0}, {"int64": 0, "float": 0}
         for i, feature in enumerate(self.features):
-            start = -1
-            if feature.count is not None and not feature.steps and feature.kind != "bytes":
-                start = widths[feature.kind]
-                widths[feature.kind] += feature.count
-            self._index[feature.name] = (i, feature, start)
-        self._int_width, self._float_width = widths["int64"], widths["float"]
+            kind = feature.kind
+            if feature.count is None or feature.steps or kind == "bytes":
+                self._index[feature.name] = (i, feature, -1, 0)
+                continue
+            self._index[feature.name] = (i, feature, width[kind], gaps[kind])
+            width[kind] += feature.count
+            gaps[kind] += _core.BLOCK_GAP
+        self._ints = width["int64"], gaps["int64"]
+        self._floats = width["float"], gaps["float"]
 
     def decode(self, chunk: Chunk, start: int = 0, stop: int | None = None, *, path: str | None = None) -> Decoded:
         """Return the features of records [start, stop) of a chunk.
@@ -153,8 +157,8 @@ class Decoder:
         if stop is None:
             stop = len(chunk)
         rows = stop - start
-        ints = np.empty(rows * self._int_width, np.int64)
-        floats = np.empty(rows * self._float_width, np.float32)
+        ints = np.empty(rows * self._ints[0] + self._ints[1], np.int64)
+        floats = np.empty(rows * self._floats[0] + self._floats[1], np.float32)
         result = self._core.decode(chunk, start, stop, ints, floats)
         if type(result) is tuple:
             raise self._error(result, chunk, path)
@@ -205,7 +209,7 @@ class Decoded:
 
     def __init__(
         self,
-        index: dict[str, tuple[int, Feature, int]],
+        index: dict[str, tuple[int, Feature, int, int]],
         parts: list[Any],
         rows: int,
         ints: NDArray[np.int64],
@@ -220,12 +224,13 @@ class Decoded:
         return iter(self._index)
 
     def __getitem__(self, name: str) -> Values:
-        i, feature, start = self._index[name]
+        i, feature, before, gaps = self._index[name]
         part = self._parts[i]
-        if start >= 0:
+        if before >= 0:
             block = self._ints if feature.kind == "int64" else self._floats
             assert feature.count is not None
-            values = block[start * self._rows : (start + feature.count) * self._rows]
+            start = before * self._rows + gaps
+            values = block[start : start + feature.count * self._rows]
             return Values(feature.kind, values, None, feature.count, None, part[0] if part else None)
         states, values, byte_offsets, offsets, steps = part
         if feature.kind == "bytes":
