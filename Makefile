@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 CPP := $(shell find cpp -name '*.cc' -o -name '*.h' -o -name CMakeLists.txt) CMakeLists.txt
 CPP_FORMATTED := $(shell find cpp -name '*.cc' -o -name '*.h')
 SECONDS ?= 60
+STUBGEN := $(BIN)/python -m nanobind.stubgen -q -m recordkit._core -p cpp/bindings/stub_patterns.txt
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-fast check fix bench fuzz stubs wheel clean
@@ -16,10 +17,10 @@ demo: $(VENV)/package  ## write, check and read back a small dataset
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/test  ## every test, TensorFlow's included
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(PYTEST)
 
 test-fast: $(VENV)/test  ## the tests that take seconds
-	$(BIN)/python -m pytest -m "not slow and not tensorflow"
+	$(BIN)/python -m pytest -m "not slow and not tensorflow" $(PYTEST)
 
 check: $(VENV)/test $(VENV)/check cpp-test  ## lint, types, layers, formatting, stub, C++ tests under sanitizers
 	$(BIN)/ruff check
@@ -27,7 +28,7 @@ check: $(VENV)/test $(VENV)/check cpp-test  ## lint, types, layers, formatting, 
 	$(BIN)/mypy
 	$(BIN)/python tests/check_layers.py
 	$(BIN)/clang-format --dry-run --Werror $(CPP_FORMATTED)
-	$(BIN)/python -m nanobind.stubgen -q -m recordkit._core -o build/_core.pyi
+	$(STUBGEN) -o build/_core.pyi
 	diff -u src/recordkit/_core.pyi build/_core.pyi || (echo "The stub is out of date: make stubs"; exit 1)
 
 fix: $(VENV)/check  ## format, and mend what the linters can
@@ -36,7 +37,7 @@ fix: $(VENV)/check  ## format, and mend what the linters can
 	$(BIN)/clang-format -i $(CPP_FORMATTED)
 
 stubs: $(VENV)/package  ## write src/recordkit/_core.pyi anew
-	$(BIN)/python -m nanobind.stubgen -q -m recordkit._core -o src/recordkit/_core.pyi
+	$(STUBGEN) -o src/recordkit/_core.pyi
 
 bench: $(VENV)/package  ## measure beside the peers; BENCH="--only scan,decode --repeats 5"
 	$(BIN)/python benchmarks/run.py $(BENCH)

@@ -1,10 +1,10 @@
 // The Arrow C data interface: columns described in Python, handed over without a copy and without pyarrow.
-#include "bindings/bindings.h"
-
 #include <nanobind/stl/string.h>
 
 #include <memory>
 #include <vector>
+
+#include "bindings/bindings.h"
 
 namespace recordkit {
 namespace {
@@ -130,8 +130,9 @@ void bind_arrow(nb::module_& m) {
         return nb::make_tuple(to_capsule<ArrowSchema>(node, "arrow_schema"),
                               to_capsule<ArrowArray>(node, "arrow_array"));
       },
-      "node"_a,
-      "Return the capsules of the Arrow C data interface for (format, name, nullable, length, null_count, buffers, "
+      "node"_a, nb::sig("def arrow_array(node: tuple[typing.Any, ...]) -> tuple[object, object]"),
+      "Return the capsules of the Arrow C data interface for (format, name, nullable, length, null_count, "
+      "buffers, "
       "children).");
 }
 

@@ -1,6 +1,4 @@
 // Examples: payloads to columns and back, edits on the wire, surveys.
-#include "bindings/bindings.h"
-
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -10,6 +8,7 @@
 
 #include <optional>
 
+#include "bindings/bindings.h"
 #include "core/decode.h"
 #include "core/encode.h"
 #include "core/rewrite.h"
@@ -38,12 +37,13 @@ void init_decoder(Decoder* self, const std::vector<Spec>& specs, bool sequence) 
   new (self) Decoder(std::move(fields), sequence);
 }
 
-// Points each fixed numeric column at its place in the caller's blocks, one behind the other in the order of fields.
-// Rows are written across columns, and batches are powers of two: without the gap, a row's values in all columns
-// would compete for the same few lines of the first-level cache. Measured: a quarter of the time.
+// Points each fixed numeric column at its place in the caller's blocks, one behind the other in the order of
+// fields. Rows are written across columns, and batches are powers of two: without the gap, a row's values in
+// all columns would compete for the same few lines of the first-level cache. Measured: a quarter of the time.
 constexpr size_t kBlockGap = 16;
 
-void place_in_blocks(const Decoder& decoder, size_t rows, Ints& ints, Floats& floats, std::vector<Column>& columns) {
+void place_in_blocks(const Decoder& decoder, size_t rows, Ints& ints, Floats& floats,
+                     std::vector<Column>& columns) {
   size_t int_at = 0, float_at = 0;
   for (size_t f = 0; f < columns.size(); ++f) {
     const FieldSpec& spec = decoder.fields()[f];
@@ -78,7 +78,8 @@ nb::object column_to_python(const FieldSpec& spec, Column& column) {
                         or_none(std::move(column.value_offsets)), or_none(std::move(column.step_offsets)));
 }
 
-nb::object decode(const Decoder& decoder, const Chunk& chunk, size_t start, size_t stop, Ints ints, Floats floats) {
+nb::object decode(const Decoder& decoder, const Chunk& chunk, size_t start, size_t stop, Ints ints,
+                  Floats floats) {
   if (start > stop || stop > chunk.records.size()) throw nb::index_error("no such records in the chunk");
   std::vector<Column> columns(decoder.fields().size());
   place_in_blocks(decoder, stop - start, ints, floats, columns);
@@ -88,10 +89,11 @@ nb::object decode(const Decoder& decoder, const Chunk& chunk, size_t start, size
     fault = decoder.decode(chunk, start, stop, columns);
   }
   if (fault.what != DecodeFault::What::none)
-    return nb::make_tuple(static_cast<int>(fault.what), static_cast<int>(fault.wire), fault.record, fault.byte,
-                          fault.field, static_cast<int>(fault.found_kind), fault.found_count);
+    return nb::make_tuple(static_cast<int>(fault.what), static_cast<int>(fault.wire), fault.record,
+                          fault.byte, fault.field, static_cast<int>(fault.found_kind), fault.found_count);
   nb::list result;
-  for (size_t f = 0; f < columns.size(); ++f) result.append(column_to_python(decoder.fields()[f], columns[f]));
+  for (size_t f = 0; f < columns.size(); ++f)
+    result.append(column_to_python(decoder.fields()[f], columns[f]));
   return result;
 }
 
@@ -134,7 +136,8 @@ SourceColumn source_column(const Source& source, size_t rows, std::vector<nb::ob
   return column;
 }
 
-std::tuple<int, size_t, Chunk> encode_columns(const std::vector<Source>& sources, size_t rows, bool sequence) {
+std::tuple<int, size_t, Chunk> encode_columns(const std::vector<Source>& sources, size_t rows,
+                                              bool sequence) {
   std::vector<SourceColumn> columns;
   std::vector<nb::object> alive;
   for (const Source& source : sources) columns.push_back(source_column(source, rows, alive));
@@ -147,8 +150,9 @@ std::tuple<int, size_t, Chunk> encode_columns(const std::vector<Source>& sources
 }
 
 std::tuple<int, int, size_t, uint64_t, std::string, Chunk> rewrite_chunk(
-    const Chunk& chunk, std::unordered_set<std::string> drop, std::unordered_map<std::string, std::string> rename,
-    std::unordered_set<std::string> absent, bool sequence, const Chunk* tail) {
+    const Chunk& chunk, std::unordered_set<std::string> drop,
+    std::unordered_map<std::string, std::string> rename, std::unordered_set<std::string> absent,
+    bool sequence, const Chunk* tail) {
   if (tail != nullptr && tail->records.size() != chunk.records.size())
     throw nb::value_error("the tail needs one record for each of the chunk");
   RewriteResult result;
@@ -208,15 +212,19 @@ nb::dict survey_chunk(const Chunk& chunk, size_t start, size_t stop) {
 }  // namespace
 
 void bind_examples(nb::module_& m) {
-  m.attr("BLOCK_GAP") = kBlockGap;
+  m.def(
+      "block_gap", [] { return kBlockGap; },
+      "Return how many values stand unused behind each field in a block.");
   nb::class_<Decoder>(m, "Decoder", "Decodes payloads into columns; safe to use from many threads.")
       .def("__init__", &init_decoder, "specs"_a, "sequence"_a,
            "Specs are (name, kind, count or -1, required, steps).")
       .def("decode", &decode, "chunk"_a, "start"_a, "stop"_a, "ints"_a.noconvert(), "floats"_a.noconvert(),
-           nb::sig("def decode(self, chunk: Chunk, start: int, stop: int, ints: numpy.typing.NDArray[numpy.int64], "
+           nb::sig("def decode(self, chunk: Chunk, start: int, stop: int, ints: "
+                   "numpy.typing.NDArray[numpy.int64], "
                    "floats: numpy.typing.NDArray[numpy.float32]) -> list[tuple[typing.Any, ...] | None] | "
                    "tuple[int, int, int, int, int, int, int]"),
-           "Return a list with an element a field, or a tuple of the facts of a fault: (what, wire, record, byte, "
+           "Return a list with an element a field, or a tuple of the facts of a fault: (what, wire, record, "
+           "byte, "
            "field, found kind, found count). Fixed numbers go into the blocks, one field behind the other.");
   m.def("encode", &encode_columns, "columns"_a, "rows"_a, "sequence"_a,
         nb::sig("def encode(columns: list[tuple[typing.Any, ...]], rows: int, sequence: bool) -> "
@@ -225,7 +233,9 @@ void bind_examples(nb::module_& m) {
         "value_offsets, step_offsets, states).");
   m.def("rewrite", &rewrite_chunk, "chunk"_a, "drop"_a, "rename"_a, "absent"_a, "sequence"_a, "tail"_a.none(),
         "Return (fault, wire fault, record, byte, name, chunk) of an edit on the wire.");
-  m.def("survey", &survey_chunk, "chunk"_a, "start"_a, "stop"_a, "Return facts of every feature.");
+  m.def("survey", &survey_chunk, "chunk"_a, "start"_a, "stop"_a,
+        nb::sig("def survey(chunk: Chunk, start: int, stop: int) -> dict[str, typing.Any]"),
+        "Return facts of every feature.");
   m.def(
       "lint",
       [](nb::object payload, bool sequence) {

@@ -1,6 +1,4 @@
 // Records: checksums, chunks, the reader, salvage.
-#include "bindings/bindings.h"
-
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
@@ -10,6 +8,7 @@
 #include <optional>
 #include <system_error>
 
+#include "bindings/bindings.h"
 #include "core/reader.h"
 #include "core/salvage.h"
 
@@ -20,8 +19,8 @@ using namespace nb::literals;
 
 int chunk_getbuffer(PyObject* self, Py_buffer* view, int flags) {
   const Chunk& chunk = *nb::inst_ptr<Chunk>(nb::handle(self));
-  return PyBuffer_FillInfo(view, self, const_cast<uint8_t*>(chunk.data), static_cast<Py_ssize_t>(chunk.size), 1,
-                           flags);
+  return PyBuffer_FillInfo(view, self, const_cast<uint8_t*>(chunk.data), static_cast<Py_ssize_t>(chunk.size),
+                           1, flags);
 }
 
 PyType_Slot chunk_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(chunk_getbuffer)}, {0, nullptr}};
@@ -41,7 +40,8 @@ Chunk chunk_slice(const Chunk& chunk, size_t start, size_t stop) {
   part.owner = chunk.owner;
   part.records.assign(chunk.records.begin() + start, chunk.records.begin() + stop);
   const uint64_t begin = start == stop ? 0 : part.records.front().start - kHeaderSize;
-  const uint64_t end = start == stop ? 0 : part.records.back().start + part.records.back().length + kFooterSize;
+  const uint64_t end =
+      start == stop ? 0 : part.records.back().start + part.records.back().length + kFooterSize;
   for (Chunk::Span& span : part.records) span.start -= begin;
   part.data = chunk.data + begin;
   part.size = end - begin;
@@ -101,8 +101,8 @@ class ObjectSource : public ByteSource {
 
   size_t read(uint8_t* to, size_t size) override {
     const nb::gil_scoped_acquire gil;
-    nb::object view = nb::steal(PyMemoryView_FromMemory(reinterpret_cast<char*>(to),
-                                                        static_cast<Py_ssize_t>(size), PyBUF_WRITE));
+    nb::object view = nb::steal(
+        PyMemoryView_FromMemory(reinterpret_cast<char*>(to), static_cast<Py_ssize_t>(size), PyBUF_WRITE));
     if (!view.is_valid()) throw nb::python_error();
     nb::object got = readinto_(view);
     // The memory is ours and may move: an object that kept the view must not reach it later.
@@ -135,7 +135,8 @@ void bind_records(nb::module_& m) {
   m.def("crc32c_combine", &crc32c_combine, "crc_a"_a, "crc_b"_a, "size_b"_a,
         "Return the CRC of a + b from the CRCs of both and the length of b.");
   m.def("mask_crc", &mask_crc, "crc"_a, "Return a CRC as the format stores it.");
-  m.def("crc32c_paths", &crc32c_paths, "Return the names of the CRC paths this processor can run, best first.");
+  m.def("crc32c_paths", &crc32c_paths,
+        "Return the names of the CRC paths this processor can run, best first.");
   m.def("crc32c_path", &crc32c_path, "Return the name of the CRC path in use.");
   m.def("crc32c_use_path", &crc32c_use_path, "name"_a,
         "Choose the CRC path of the whole process; False if this processor cannot run it.");
@@ -144,28 +145,36 @@ void bind_records(nb::module_& m) {
                     "Consecutive framed records in memory, every checksum known to be right.")
       .def("__len__", [](const Chunk& chunk) { return chunk.records.size(); })
       .def("__getitem__", &chunk_item, "index"_a)
+      .def(
+          "__iter__", [](nb::object self) { return nb::steal(PySeqIter_New(self.ptr())); },
+          nb::sig("def __iter__(self) -> collections.abc.Iterator[bytes]"))
       .def("slice", &chunk_slice, "start"_a, "stop"_a, "Return records [start, stop), over the same memory.")
-      .def_prop_ro("offsets", [](const Chunk& c) { return chunk_column(c, true); },
-                   nb::sig("def offsets(self) -> numpy.typing.NDArray[numpy.uint64]"),
-                   "The byte offset of every record in its file.")
-      .def_prop_ro("lengths", [](const Chunk& c) { return chunk_column(c, false); },
-                   nb::sig("def lengths(self) -> numpy.typing.NDArray[numpy.uint64]"),
-                   "The length of every payload.")
-      .def_prop_ro("nbytes", [](const Chunk& c) { return c.size; }, "The size of the framed records.")
+      .def_prop_ro(
+          "offsets", [](const Chunk& c) { return chunk_column(c, true); },
+          nb::sig("def offsets(self) -> numpy.typing.NDArray[numpy.uint64]"),
+          "The byte offset of every record in its file.")
+      .def_prop_ro(
+          "lengths", [](const Chunk& c) { return chunk_column(c, false); },
+          nb::sig("def lengths(self) -> numpy.typing.NDArray[numpy.uint64]"), "The length of every payload.")
+      .def_prop_ro(
+          "nbytes", [](const Chunk& c) { return c.size; }, "The size of the framed records.")
       .def_ro("first_record", &Chunk::first_record, "The number of the first record in its file.")
       .def_ro("file_offset", &Chunk::file_offset, "Where the chunk starts in its file.");
 
   m.def("scan", &scan_buffer, "data"_a, "max_record_bytes"_a,
         "Return the sound records at the start of a buffer, the fault behind them (0: none) and its offset.");
-  m.def("pack", &pack, "payloads"_a, "Frame every payload.");
+  m.def("pack", &pack, "payloads"_a,
+        nb::sig("def pack(payloads: collections.abc.Iterable[typing_extensions.Buffer]) -> Chunk"),
+        "Frame every payload.");
 
-  nb::class_<RecordReader>(m, "Reader", "Reads framed records from a descriptor or an object with readinto().")
+  nb::class_<RecordReader>(m, "Reader",
+                           "Reads framed records from a descriptor or an object with readinto().")
       .def(
           "__init__",
           [](RecordReader* self, nb::object file, size_t chunk_bytes, uint64_t max_record_bytes,
              uint64_t file_offset, uint64_t first_record) {
-            new (self) RecordReader(source_of(file, file_offset), {chunk_bytes, max_record_bytes}, file_offset,
-                                    first_record);
+            new (self) RecordReader(source_of(file, file_offset), {chunk_bytes, max_record_bytes},
+                                    file_offset, first_record);
           },
           "file"_a, "chunk_bytes"_a, "max_record_bytes"_a, "file_offset"_a = 0, "first_record"_a = 0)
       .def(
@@ -205,11 +214,13 @@ void bind_records(nb::module_& m) {
         std::vector<std::tuple<uint64_t, uint64_t, int, uint64_t>> lost;
         for (const Found& f : result.found)
           found.emplace_back(f.offset, f.length, static_cast<int>(f.how), f.nested);
-        for (const Lost& l : result.lost) lost.emplace_back(l.offset, l.length, static_cast<int>(l.what), l.before);
+        for (const Lost& l : result.lost)
+          lost.emplace_back(l.offset, l.length, static_cast<int>(l.what), l.before);
         return std::make_tuple(std::move(found), std::move(lost));
       },
       "data"_a,
-      "Return what can be shown to be intact, (offset, length, how, nested), and what is lost, (offset, length, "
+      "Return what can be shown to be intact, (offset, length, how, nested), and what is lost, (offset, "
+      "length, "
       "what, records before).");
 }
 

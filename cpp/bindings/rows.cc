@@ -1,14 +1,14 @@
 // Rows: dicts of Python values gathered into columns.
 //
-// The common types are taken here; everything else, and every error, is handed to the field's `convert` in Python.
-#include "bindings/bindings.h"
-
+// The common types are taken here; everything else, and every error, is handed to the field's `convert` in
+// Python.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <cmath>
 
+#include "bindings/bindings.h"
 #include "core/example.h"
 
 namespace recordkit {
@@ -29,7 +29,8 @@ Op op_of(const std::string& name) {
 
 class Field {
  public:
-  Field(const std::string& name, const std::string& op, int64_t low, int64_t high, bool optional, nb::object convert)
+  Field(const std::string& name, const std::string& op, int64_t low, int64_t high, bool optional,
+        nb::object convert)
       : key(nb::steal(PyUnicode_InternFromString(name.c_str()))),
         op_(op_of(op)),
         low_(low),
@@ -235,7 +236,8 @@ void bind_rows(nb::module_& m) {
       .def(nb::init<const std::vector<RowBuilder::Spec>&, nb::object>(), "specs"_a, "explain"_a,
            "Specs are (name, op, low, high, optional, convert).")
       .def("append", &RowBuilder::append, "row"_a)
-      .def("take", &RowBuilder::take, "Return the columns, and start again with none.")
+      .def("take", &RowBuilder::take, nb::sig("def take(self) -> list[tuple[typing.Any, ...]]"),
+           "Return the columns, and start again with none.")
       .def("__len__", &RowBuilder::rows);
 }
 

@@ -10,8 +10,8 @@
 
 namespace recordkit {
 
-// A vector of plain values that does not initialise what it grows by, and keeps kPadding readable bytes behind its
-// contents. `release` hands the memory over, to be freed with std::free.
+// A vector of plain values that does not initialise what it grows by, and keeps kPadding readable bytes
+// behind its contents. `release` hands the memory over, to be freed with std::free.
 template <typename T>
 class Array {
  public:
@@ -38,7 +38,8 @@ class Array {
     return std::exchange(data_, nullptr);
   }
 
-  // Room for at least `capacity` values; contents are kept. Throws std::bad_alloc and changes nothing on failure.
+  // Room for at least `capacity` values; contents are kept. Throws std::bad_alloc and changes nothing on
+  // failure.
   void reserve(size_t capacity) {
     if (capacity <= capacity_ && data_ != nullptr) return;
     if (capacity > (SIZE_MAX - kPadding) / sizeof(T)) throw std::bad_alloc();

@@ -74,8 +74,8 @@ uint32_t u64_portable(uint64_t value) { return ~step_u64_portable(~uint32_t{0}, 
 #if RECORDKIT_X86
 
 // Folding: a 128-bit lane is carried forward over `bits` of message by multiplying its two halves with
-// constants congruent to x^(bits + 64) and x^bits. The product of two reflected numbers stands one bit off, and a
-// 32-bit constant in the low half of a register stands for x^32 times itself: hence the odd exponents.
+// constants congruent to x^(bits + 64) and x^bits. The product of two reflected numbers stands one bit off,
+// and a 32-bit constant in the low half of a register stands for x^32 times itself: hence the odd exponents.
 struct Fold {
   int64_t low, high;
   constexpr explicit Fold(uint64_t bits) : low(x_to_the(bits + 31)), high(x_to_the(bits - 33)) {}
@@ -161,21 +161,24 @@ RECORDKIT_TARGET_AVX inline __m256i spread(Fold fold) {
 // Four pairs of lanes, 32 bytes apart, into one lane.
 RECORDKIT_TARGET_AVX inline __m128i join_pairs(__m256i a, __m256i b, __m256i c, __m256i d) {
   constexpr Fold kNear(256), kTwo(512), kHalf(128);
-  const __m256i pair = fold_pair(fold_pair(a, spread(kNear), b), spread(kTwo), fold_pair(c, spread(kNear), d));
+  const __m256i pair =
+      fold_pair(fold_pair(a, spread(kNear), b), spread(kTwo), fold_pair(c, spread(kNear), d));
   return fold_lane(_mm256_castsi256_si128(pair), _mm_set_epi64x(kHalf.high, kHalf.low),
                    _mm256_extracti128_si256(pair, 1));
 }
 
-// The state after `bytes` zero bytes more: x^(8 * bytes) times it. As with Fold, the product stands off by 33 bits.
+// The state after `bytes` zero bytes more: x^(8 * bytes) times it. As with Fold, the product stands off by 33
+// bits.
 template <uint64_t bytes>
 RECORDKIT_TARGET_SSE inline uint32_t shift_state(uint32_t state) {
   constexpr int64_t kPower = x_to_the(8 * bytes - 33);
-  const __m128i product = _mm_clmulepi64_si128(_mm_cvtsi32_si128(static_cast<int>(state)), _mm_cvtsi64_si128(kPower), 0);
+  const __m128i product =
+      _mm_clmulepi64_si128(_mm_cvtsi32_si128(static_cast<int>(state)), _mm_cvtsi64_si128(kPower), 0);
   return static_cast<uint32_t>(_mm_crc32_u64(0, static_cast<uint64_t>(_mm_cvtsi128_si64(product))));
 }
 
-// A block goes two ways at once, for the two units have ports of their own: folding takes 128 bytes a turn, and three
-// streams of crc32 instructions take 40 each.
+// A block goes two ways at once, for the two units have ports of their own: folding takes 128 bytes a turn,
+// and three streams of crc32 instructions take 40 each.
 //
 //     | folded: turns * 128 | stream: turns * 40 | stream | stream |
 constexpr uint64_t kFolded = 128, kStream = 40;
@@ -188,7 +191,8 @@ RECORDKIT_TARGET_AVX uint32_t block_avx2(uint32_t state, const uint8_t* data) {
   const uint8_t* folded = data;
   const uint8_t* stream = data + turns * kFolded;
   constexpr uint64_t kStride = turns * kStream;
-  __m256i a = load_pair(folded), b = load_pair(folded + 32), c = load_pair(folded + 64), d = load_pair(folded + 96);
+  __m256i a = load_pair(folded), b = load_pair(folded + 32), c = load_pair(folded + 64),
+          d = load_pair(folded + 96);
   uint64_t x = 0, y = 0, z = 0;
   const auto step_streams = [&]() __attribute__((target("sse4.2"), always_inline)) {
     for (uint64_t i = 0; i < kStream; i += 8) {
@@ -208,7 +212,8 @@ RECORDKIT_TARGET_AVX uint32_t block_avx2(uint32_t state, const uint8_t* data) {
     step_streams();
   }
   // Nothing above depends on `state`, so that one block can start before the one in front of it is done.
-  return shift_state<block_size(turns)>(state) ^ shift_state<3 * kStride>(reduce_lane(join_pairs(a, b, c, d))) ^
+  return shift_state<block_size(turns)>(state) ^
+         shift_state<3 * kStride>(reduce_lane(join_pairs(a, b, c, d))) ^
          shift_state<2 * kStride>(static_cast<uint32_t>(x)) ^ shift_state<kStride>(static_cast<uint32_t>(y)) ^
          static_cast<uint32_t>(z);
 }
@@ -217,8 +222,10 @@ RECORDKIT_TARGET_AVX uint32_t extend_avx2(uint32_t crc, const uint8_t* data, siz
   if (size < 256) return extend_sse42(crc, data, size);
 
   uint32_t state = ~crc;
-  for (; size >= block_size(64); data += block_size(64), size -= block_size(64)) state = block_avx2<64>(state, data);
-  for (; size >= block_size(8); data += block_size(8), size -= block_size(8)) state = block_avx2<8>(state, data);
+  for (; size >= block_size(64); data += block_size(64), size -= block_size(64))
+    state = block_avx2<64>(state, data);
+  for (; size >= block_size(8); data += block_size(8), size -= block_size(8))
+    state = block_avx2<8>(state, data);
   if (size < 256) return extend_sse42(~state, data, size);
 
   const size_t odd = size % 32;

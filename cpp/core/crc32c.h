@@ -15,7 +15,8 @@ uint32_t crc32c_extend(uint32_t crc, const uint8_t* data, size_t size);
 
 inline uint32_t crc32c(Bytes data) { return crc32c_extend(0, data.data(), data.size()); }
 
-// The CRC of 8 bytes, inline: a record's header is checked for every record, and at every byte when salvaging.
+// The CRC of 8 bytes, inline: a record's header is checked for every record, and at every byte when
+// salvaging.
 uint32_t crc32c_of_u64(uint64_t value);
 
 // crc(a + b) from crc(a), crc(b) and the length of b, in time that grows with the logarithm of that length.

@@ -181,7 +181,8 @@ class Decoder::Run {
   void prepare(const FieldSpec& spec, Column& column) const {
     const bool fixed = spec.count >= 0;
     if (spec.kind == Kind::bytes) {
-      column.byte_offsets.reserve((fixed && !spec.steps ? rows_ * static_cast<size_t>(spec.count) : rows_) + 1);
+      column.byte_offsets.reserve((fixed && !spec.steps ? rows_ * static_cast<size_t>(spec.count) : rows_) +
+                                  1);
       column.byte_offsets.push(0);
     }
     if (!fixed) {
@@ -248,7 +249,8 @@ class Decoder::Run {
       if (canonical && bytes <= 8 && (slot.sizes >> bytes & 1) && seen[f] != row &&
           one_number(slot, value, bytes, number)) {
         uint8_t* const to = slot.to + row * (4 + (slot.is_int & 4));
-        // Eight bytes of a float's column reach into the next row, which is yet to come, except behind the last.
+        // Eight bytes of a float's column reach into the next row, which is yet to come, except behind the
+        // last.
         if (row != last_row || slot.is_int)
           store(to, number);
         else
@@ -270,8 +272,8 @@ class Decoder::Run {
     return (load<uint32_t>(p) & 0x80ff80ff) == 0x000a000a && end - p >= 2 + p[1] && p[1] >= 4 + p[3];
   }
 
-  // Steps over short entries that were clearly not asked for, counting them in `j`. Apart from the loop in `features`
-  // so that the place in the record stays in a register: these steps wait for nothing else.
+  // Steps over short entries that were clearly not asked for, counting them in `j`. Apart from the loop in
+  // `features` so that the place in the record stays in a register: these steps wait for nothing else.
   [[gnu::noinline]] static const uint8_t* skip_others(const uint8_t* p, const uint8_t* end, uint64_t asked,
                                                       size_t& j) {
     size_t skipped = 0;
@@ -289,8 +291,8 @@ class Decoder::Run {
     return p;
   }
 
-  // The one number of a field, in 1 to 8 bytes; int64 and float alike without a branch between them, which would be a
-  // coin toss in files whose order changes from record to record.
+  // The one number of a field, in 1 to 8 bytes; int64 and float alike without a branch between them, which
+  // would be a coin toss in files whose order changes from record to record.
   static bool one_number(const Names::Slot& slot, const uint8_t* value, size_t size, uint64_t& number) {
     const uint64_t mask = ~uint64_t{0} >> (64 - 8 * size);
     const uint64_t word = load<uint64_t>(value) & mask;
@@ -579,7 +581,10 @@ class Decoder::Run {
   }
 
   bool malformed(const uint8_t* at, WireFault wire, int64_t f = -1) {
-    fault = {.what = DecodeFault::What::malformed, .wire = wire, .byte = static_cast<uint64_t>(at - payload_), .field = f};
+    fault = {.what = DecodeFault::What::malformed,
+             .wire = wire,
+             .byte = static_cast<uint64_t>(at - payload_),
+             .field = f};
     return false;
   }
   bool malformed(const Cursor& cursor, int64_t f = -1) { return malformed(cursor.at, cursor.fault, f); }
@@ -589,7 +594,8 @@ class Decoder::Run {
     return false;
   }
   bool wrong_kind(size_t f) {
-    fault = {.what = DecodeFault::What::wrong_kind, .field = static_cast<int64_t>(f), .found_kind = feature_.kind};
+    fault = {
+        .what = DecodeFault::What::wrong_kind, .field = static_cast<int64_t>(f), .found_kind = feature_.kind};
     return false;
   }
   bool wrong_count(size_t f, size_t found) {
@@ -615,11 +621,13 @@ class Decoder::Run {
   Pieces step_;
 };
 
-Decoder::Decoder(std::vector<FieldSpec> fields, bool sequence) : fields_(std::move(fields)), sequence_(sequence) {}
+Decoder::Decoder(std::vector<FieldSpec> fields, bool sequence)
+    : fields_(std::move(fields)), sequence_(sequence) {}
 
 Decoder::~Decoder() = default;
 
-DecodeFault Decoder::decode(const Chunk& chunk, size_t start, size_t stop, std::vector<Column>& columns) const {
+DecodeFault Decoder::decode(const Chunk& chunk, size_t start, size_t stop,
+                            std::vector<Column>& columns) const {
   std::unique_ptr<Names> names;
   {
     std::lock_guard lock(mutex_);

@@ -1,9 +1,9 @@
 // Decoding: the payloads of a chunk into columns, for the fields that were asked for.
 //
-// Real files repeat themselves: entry j of a record has the name that entry j of the record before had, and all that
-// stands before its value is a function of that name and of one length byte. So the decoder guesses the name,
-// compares, and takes the value from its place; whatever does not fit goes through the exact parser in example.h.
-// Fields that were not asked for are stepped over by their length and not looked into.
+// Real files repeat themselves: entry j of a record has the name that entry j of the record before had, and
+// all that stands before its value is a function of that name and of one length byte. So the decoder guesses
+// the name, compares, and takes the value from its place; whatever does not fit goes through the exact parser
+// in example.h. Fields that were not asked for are stepped over by their length and not looked into.
 #pragma once
 
 #include <memory>
@@ -24,7 +24,8 @@ struct FieldSpec {
   bool steps;     // a feature list of a SequenceExample
 };
 
-// One field of many records. Fixed counts of numbers are written into the caller's memory; all else grows here.
+// One field of many records. Fixed counts of numbers are written into the caller's memory; all else grows
+// here.
 struct Column {
   int64_t* fixed_ints = nullptr;
   float* fixed_floats = nullptr;
@@ -42,9 +43,9 @@ struct DecodeFault {
   enum class What : uint8_t { none, malformed, missing, wrong_kind, wrong_count };
   What what = What::none;
   WireFault wire = WireFault::none;
-  size_t record = 0;     // within the chunk
-  uint64_t byte = 0;     // within the payload
-  int64_t field = -1;    // of the specs
+  size_t record = 0;   // within the chunk
+  uint64_t byte = 0;   // within the payload
+  int64_t field = -1;  // of the specs
   Kind found_kind = Kind::none;
   int64_t found_count = 0;
 };
@@ -56,8 +57,8 @@ class Decoder {
 
   const std::vector<FieldSpec>& fields() const { return fields_; }
 
-  // Decodes records [start, stop) of the chunk. `columns` has one element a field, the fixed numeric ones with memory
-  // for count * (stop - start) values. On a fault the columns hold nothing of use.
+  // Decodes records [start, stop) of the chunk. `columns` has one element a field, the fixed numeric ones
+  // with memory for count * (stop - start) values. On a fault the columns hold nothing of use.
   //
   // Safe to call from many threads.
   DecodeFault decode(const Chunk& chunk, size_t start, size_t stop, std::vector<Column>& columns) const;

@@ -3,7 +3,8 @@
 namespace recordkit {
 namespace {
 
-constexpr size_t kRoom = 64;  // more than all tags and lengths around one value, and a word stored past its end
+constexpr size_t kRoom =
+    64;  // more than all tags and lengths around one value, and a word stored past its end
 
 constexpr uint8_t tag_of(Kind kind) { return static_cast<uint8_t>(static_cast<int>(kind) << 3 | 2); }
 
@@ -85,7 +86,8 @@ class Encoder {
     return column.states == nullptr || column.states[row] >= State::empty;
   }
 
-  // A message whose length is not known yet: room for a length of `guess` bytes is left, the size of the one before.
+  // A message whose length is not known yet: room for a length of `guess` bytes is left, the size of the one
+  // before.
   size_t open(uint8_t tag, size_t guess) {
     *out_.grow(kRoom) = tag;
     out_.set_size(out_.size() + 1 + guess);
@@ -106,7 +108,8 @@ class Encoder {
 
   void entry(size_t c, size_t row) {
     const SourceColumn& column = columns_[c];
-    if (column.count == 1 && column.name.size() <= 100 && column.kind != Kind::bytes) return short_entry(c, row);
+    if (column.count == 1 && column.name.size() <= 100 && column.kind != Kind::bytes)
+      return short_entry(c, row);
     const auto [first, last] = range(column, row);
     const size_t list = list_size(column, first, last);
     const size_t feature = 1 + varint_size(list) + list;

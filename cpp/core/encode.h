@@ -1,7 +1,7 @@
 // Encoding: columns into framed records, one tf.train.Example or SequenceExample a row.
 //
-// The bytes keep to what every reader agrees on: name then value, both present; one kind; one packed chunk; no name
-// twice; features in the order of the columns.
+// The bytes keep to what every reader agrees on: name then value, both present; one kind; one packed chunk;
+// no name twice; features in the order of the columns.
 #pragma once
 
 #include <string>
@@ -24,7 +24,7 @@ struct SourceColumn {
   const int64_t* byte_offsets = nullptr;   // value -> bytes
   const int64_t* value_offsets = nullptr;  // row (or step) -> values
   const int64_t* step_offsets = nullptr;   // row -> steps
-  const State* states = nullptr;           // null: every row has it. missing and no_kind leave the feature out.
+  const State* states = nullptr;  // null: every row has it. missing and no_kind leave the feature out.
   // How many elements stand behind the pointers: checked before anything is read through them.
   size_t value_total = 0, byte_total = 0, value_offset_total = 0, step_offset_total = 0;
 };

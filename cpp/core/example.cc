@@ -180,7 +180,8 @@ bool read_floats(Cursor& list, Array<float>& values) {
       });
 }
 
-bool read_packed_int64s(Bytes packed, const uint8_t* readable_end, Array<int64_t>& values, const uint8_t*& at) {
+bool read_packed_int64s(Bytes packed, const uint8_t* readable_end, Array<int64_t>& values,
+                        const uint8_t*& at) {
   const uint8_t* p = packed.data();
   const uint8_t* const end = p + packed.size();
   int64_t* to = values.grow(packed.size());  // a value takes at least a byte

@@ -5,11 +5,12 @@
 //     Features          { map<string, Feature> feature = 1; }
 //     FeatureLists      { map<string, FeatureList> feature_list = 1; }
 //     FeatureList       { repeated Feature feature = 1; }
-//     Feature           { oneof { BytesList bytes_list = 1; FloatList float_list = 2; Int64List int64_list = 3; } }
-//     every list        { repeated T value = 1; }      numbers packed
+//     Feature           { oneof { BytesList bytes_list = 1; FloatList float_list = 2; Int64List int64_list =
+//     3; } } every list        { repeated T value = 1; }      numbers packed
 //
-// Messages may stand in several pieces, which merge; of two entries with one name, the last counts; of two kinds in
-// one feature, the last counts. TensorFlow differs in places, and drops data there (docs/format/examples.md).
+// Messages may stand in several pieces, which merge; of two entries with one name, the last counts; of two
+// kinds in one feature, the last counts. TensorFlow differs in places, and drops data there
+// (docs/format/examples.md).
 #pragma once
 
 #include <vector>
@@ -46,8 +47,8 @@ struct Feature {
 // Reads a Feature from the pieces of its message, and checks its lists to the last byte.
 bool read_feature(const Pieces& pieces, Feature& feature, Cursor& failed);
 
-// Appends the values of one list body. The body must have been checked by read_feature, or be checked here: on a
-// fault the values read so far have been appended.
+// Appends the values of one list body. The body must have been checked by read_feature, or be checked here:
+// on a fault the values read so far have been appended.
 bool read_int64s(Cursor& list, Array<int64_t>& values);
 bool read_floats(Cursor& list, Array<float>& values);
 // Calls on_value(Bytes) for each value.
@@ -69,6 +70,7 @@ bool read_bytes(Cursor& list, F&& on_value) {
 }
 
 // Appends packed varints; false if the last one is not whole or one is malformed, with `at` set to it.
-bool read_packed_int64s(Bytes packed, const uint8_t* readable_end, Array<int64_t>& values, const uint8_t*& at);
+bool read_packed_int64s(Bytes packed, const uint8_t* readable_end, Array<int64_t>& values,
+                        const uint8_t*& at);
 
 }  // namespace recordkit

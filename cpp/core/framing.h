@@ -53,7 +53,8 @@ struct Chunk {
   std::shared_ptr<const void> owner;  // keeps `data` alive
   const uint8_t* data = nullptr;
   size_t size = 0;
-  size_t readable = 0;  // bytes from `data` on that may be loaded: size, and kPadding more in a buffer of ours
+  size_t readable =
+      0;  // bytes from `data` on that may be loaded: size, and kPadding more in a buffer of ours
   std::vector<Span> records;
   uint64_t first_record = 0;  // the number of the first record in its file
   uint64_t file_offset = 0;   // where the chunk starts in its file
@@ -68,17 +69,19 @@ struct Chunk {
 
 Chunk chunk_of(Buffer&& framed, std::vector<Chunk::Span>&& records);
 
-// Where a walk over records stopped: every record before `offset` is in the chunk; `fault` says why, none at a clean
-// end.
+// Where a walk over records stopped: every record before `offset` is in the chunk; `fault` says why, none at
+// a clean end.
 struct ScanEnd {
   Fault fault = Fault::none;
   uint64_t offset = 0;
 };
 
-// Adds the records of chunk.data[offset, chunk.size) to the chunk, up to `max_records` in all, by their headers alone.
+// Adds the records of chunk.data[offset, chunk.size) to the chunk, up to `max_records` in all, by their
+// headers alone.
 ScanEnd hop(Chunk& chunk, uint64_t offset, size_t max_records, uint64_t max_record_bytes);
 
-// Checks the payload of every record; at the first that is not sound the chunk is cut. `end` is where the hop stopped.
+// Checks the payload of every record; at the first that is not sound the chunk is cut. `end` is where the hop
+// stopped.
 ScanEnd check_payloads(Chunk& chunk, ScanEnd end);
 
 }  // namespace recordkit

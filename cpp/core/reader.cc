@@ -19,8 +19,8 @@ size_t FileSource::read(uint8_t* to, size_t size) {
   }
 }
 
-// Buffers come back here when the last chunk over them goes, so that reading a large file touches the same few
-// megabytes again and again: fresh pages cost more than the checksums do.
+// Buffers come back here when the last chunk over them goes, so that reading a large file touches the same
+// few megabytes again and again: fresh pages cost more than the checksums do.
 class RecordReader::Pool : public std::enable_shared_from_this<Pool> {
  public:
   std::shared_ptr<Buffer> take() {
@@ -84,6 +84,7 @@ ScanEnd RecordReader::take(Chunk& chunk, size_t max_records, bool whole_count) {
     return {fault_.fault, 0};
   }
   std::shared_ptr<Buffer> buffer = pool_->take();
+  buffer->reserve(carry_.size());  // even of nothing: the padding behind it is written to
   buffer->append(carry_.data(), carry_.size());
   ScanEnd end;
   try {

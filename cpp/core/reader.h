@@ -16,7 +16,8 @@ class ByteSource {
   virtual size_t read(uint8_t* to, size_t size) = 0;
 };
 
-// An open file, read from `offset` on with pread: the file's own position is left alone. Throws std::system_error.
+// An open file, read from `offset` on with pread: the file's own position is left alone. Throws
+// std::system_error.
 class FileSource : public ByteSource {
  public:
   FileSource(int descriptor, uint64_t offset) : descriptor_(descriptor), offset_(offset) {}
@@ -35,8 +36,8 @@ struct ReadResult {
 };
 
 // Memory grows with the bytes that really arrive, never with a length read from the file.
-// Safe to call from many threads; each call gives the next records of the file. Reading and hopping over headers is
-// done by one at a time, checking payloads by all at once.
+// Safe to call from many threads; each call gives the next records of the file. Reading and hopping over
+// headers is done by one at a time, checking payloads by all at once.
 class RecordReader {
  public:
   struct Limits {
@@ -48,11 +49,11 @@ class RecordReader {
                uint64_t first_record = 0);
   ~RecordReader();
 
-  // The next records: at most `max_records`, all of them checked. With `whole_count` exactly as many, however large,
-  // unless the file ends.
+  // The next records: at most `max_records`, all of them checked. With `whole_count` exactly as many, however
+  // large, unless the file ends.
   //
-  // A fault ends the reading: the call that meets it gives the sound records before it, and every later one gives
-  // the same fault with no record.
+  // A fault ends the reading: the call that meets it gives the sound records before it, and every later one
+  // gives the same fault with no record.
   ReadResult next(size_t max_records = SIZE_MAX, bool whole_count = false);
 
  private:
@@ -69,7 +70,7 @@ class RecordReader {
   std::vector<uint8_t> carry_;  // bytes read that belong to later records
   uint64_t file_offset_;        // of the first byte of carry_
   uint64_t next_record_;
-  ScanEnd fault_;               // the first one, offset in the file
+  ScanEnd fault_;  // the first one, offset in the file
   bool source_ended_ = false;
 };
 

@@ -1,7 +1,7 @@
 // Changing features on the wire: what is not named is copied byte for byte and never decoded.
 //
-// Example.features and SequenceExample.context are both field 1, so one walk serves both; feature lists are field 2
-// of a SequenceExample.
+// Example.features and SequenceExample.context are both field 1, so one walk serves both; feature lists are
+// field 2 of a SequenceExample.
 #pragma once
 
 #include <string>
@@ -30,9 +30,9 @@ struct RewriteResult {
   Chunk chunk;
 };
 
-// Applies the edit to every record, then sticks `tail`'s payload of the same number to its end: concatenated messages
-// merge. Where only bytes are appended the CRC is extended from the stored one, so that damage done to the payload
-// while it was in memory stays detectable.
+// Applies the edit to every record, then sticks `tail`'s payload of the same number to its end: concatenated
+// messages merge. Where only bytes are appended the CRC is extended from the stored one, so that damage done
+// to the payload while it was in memory stays detectable.
 //
 // REQUIRES: tail is null or has as many records as `chunk`
 RewriteResult rewrite(const Chunk& chunk, const Edit& edit, const Chunk* tail);

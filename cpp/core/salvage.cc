@@ -6,8 +6,8 @@
 namespace recordkit {
 namespace {
 
-// The CRC of any range in time that does not grow with its length: hostile headers that all claim the rest of the
-// file would otherwise make salvaging quadratic.
+// The CRC of any range in time that does not grow with its length: hostile headers that all claim the rest of
+// the file would otherwise make salvaging quadratic.
 class RangeCrc {
  public:
   explicit RangeCrc(Bytes file) : file_(file), prefixes_(1, 0) {}
@@ -21,8 +21,7 @@ class RangeCrc {
       prefixes_.push_back(crc32c_extend(prefixes_.back(), file_.data() + block * kBlock, kBlock));
     }
     // crc(a + b) is known for a = [0, first) and a + b = [0, last): taking a out leaves crc(b).
-    const uint32_t middle =
-        crc32c_combine(prefixes_[first], prefixes_[last], (last - first) * kBlock);
+    const uint32_t middle = crc32c_combine(prefixes_[first], prefixes_[last], (last - first) * kBlock);
     const uint32_t head = crc32c(file_.subspan(start, first * kBlock - start));
     const Bytes tail = file_.subspan(last * kBlock, start + size - last * kBlock);
     return crc32c_extend(crc32c_combine(head, middle, (last - first) * kBlock), tail.data(), tail.size());
@@ -58,7 +57,8 @@ class Salvager {
   }
 
   bool payload_is_sound(uint64_t at, uint64_t length) {
-    return mask_crc(crc_.of(at + kHeaderSize, length)) == load<uint32_t>(file_.data() + at + kHeaderSize + length);
+    return mask_crc(crc_.of(at + kHeaderSize, length)) ==
+           load<uint32_t>(file_.data() + at + kHeaderSize + length);
   }
 
   // The payload's length, if a whole sound record starts here.
@@ -84,8 +84,9 @@ class Salvager {
     if (has_header && !header && payload_fits(at, length) && payload_is_sound(at, length))
       return keep({at, length, Found::How::bad_length_crc});
     if (header && payload_fits(at, length)) {
-      // The length was right. If the file goes on soundly behind the frame, only this payload is lost; if not, bytes
-      // were taken out of it or put in, and the next record is nearer or further than the length says.
+      // The length was right. If the file goes on soundly behind the frame, only this payload is lost; if
+      // not, bytes were taken out of it or put in, and the next record is nearer or further than the length
+      // says.
       const uint64_t next = at + kFrameSize + length;
       if (next == file_.size() || starts_record(next)) {
         result_.lost.push_back({at, next - at, Lost::What::bad_payload, before});
@@ -101,7 +102,8 @@ class Salvager {
     return next;
   }
 
-  // Records inside a damaged payload: part of its content, or all that is left where blocks of a file were mixed up.
+  // Records inside a damaged payload: part of its content, or all that is left where blocks of a file were
+  // mixed up.
   void keep_nested(uint64_t at, uint64_t end) {
     while ((at = resync(at, end)) < end) {
       const Found inner{at, load<uint64_t>(file_.data() + at), Found::How::sound, true};
@@ -151,8 +153,9 @@ class Salvager {
     }
   }
 
-  // A record with a broken header may hold records in its payload, and resync then finds those. If the bytes from such
-  // a header up to here end in their own checksum, they are its payload, and what was found in between is nested.
+  // A record with a broken header may hold records in its payload, and resync then finds those. If the bytes
+  // from such a header up to here end in their own checksum, they are its payload, and what was found in
+  // between is nested.
   void settle_nested(uint64_t next) {
     for (auto outer = headless_.begin(); outer != headless_.end(); ++outer) {
       const uint64_t start = outer->offset + kHeaderSize;

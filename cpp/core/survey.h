@@ -1,4 +1,5 @@
-// Looking at payloads without knowing what they hold: facts for inferring a schema, and what TensorFlow reads otherwise.
+// Looking at payloads without knowing what they hold: facts for inferring a schema, and what TensorFlow reads
+// otherwise.
 #pragma once
 
 #include <limits>

@@ -52,7 +52,8 @@ inline uint64_t split_sevens(uint64_t value) {
   return ((value & 0x3f803f803f803f80) << 1) | (value & 0x007f007f007f007f);
 }
 
-// Reads one message from front to back. A call that fails leaves `fault` set and `at` where the trouble starts.
+// Reads one message from front to back. A call that fails leaves `fault` set and `at` where the trouble
+// starts.
 struct Cursor {
   const uint8_t* at;
   const uint8_t* end;

@@ -96,5 +96,3 @@ def _time_format(dtype: np.dtype[Any]) -> str:
         message = f"Arrow has no type for {dtype}; seconds, ms, us and ns are what it knows"
         raise TypeError(message)
     return f"ts{_UNITS[unit]}:" if dtype.kind == "M" else f"tD{_UNITS[unit]}"
-
-

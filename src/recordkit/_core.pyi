@@ -2,11 +2,18 @@
 The C++ core of recordkit: facts and hot loops. Its users are records.py, examples.py and schema.
 """
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import (
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Set
+)
 from typing import Any
 
 import numpy
 import numpy.typing
+from typing_extensions import Buffer
 
 
 def crc32c(data: object, crc: int = 0) -> int:
@@ -40,6 +47,8 @@ class Chunk:
 
     def __getitem__(self, index: int) -> bytes: ...
 
+    def __iter__(self) -> Iterator[bytes]: ...
+
     def slice(self, start: int, stop: int) -> Chunk:
         """Return records [start, stop), over the same memory."""
 
@@ -63,12 +72,14 @@ class Chunk:
     def file_offset(self) -> int:
         """Where the chunk starts in its file."""
 
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
 def scan(data: object, max_record_bytes: int) -> tuple[Chunk, int, int]:
     """
     Return the sound records at the start of a buffer, the fault behind them (0: none) and its offset.
     """
 
-def pack(payloads: Iterable) -> Chunk:
+def pack(payloads: Iterable[Buffer]) -> Chunk:
     """Frame every payload."""
 
 class Reader:
@@ -85,6 +96,9 @@ def salvage(data: object) -> tuple[list[tuple[int, int, int, bool]], list[tuple[
     """
     Return what can be shown to be intact, (offset, length, how, nested), and what is lost, (offset, length, what, records before).
     """
+
+def block_gap() -> int:
+    """Return how many values stand unused behind each field in a block."""
 
 class Decoder:
     """Decodes payloads into columns; safe to use from many threads."""
@@ -107,7 +121,7 @@ def rewrite(chunk: Chunk, drop: Set[str], rename: Mapping[str, str], absent: Set
     Return (fault, wire fault, record, byte, name, chunk) of an edit on the wire.
     """
 
-def survey(chunk: Chunk, start: int, stop: int) -> dict:
+def survey(chunk: Chunk, start: int, stop: int) -> dict[str, Any]:
     """Return facts of every feature."""
 
 def lint(payload: object, sequence: bool) -> list[tuple[int, int, str]]:
@@ -121,12 +135,12 @@ class RowBuilder:
 
     def append(self, row: object) -> None: ...
 
-    def take(self) -> list:
+    def take(self) -> list[tuple[Any, ...]]:
         """Return the columns, and start again with none."""
 
     def __len__(self) -> int: ...
 
-def arrow_array(node: tuple) -> tuple:
+def arrow_array(node: tuple[Any, ...]) -> tuple[object, object]:
     """
     Return the capsules of the Arrow C data interface for (format, name, nullable, length, null_count, buffers, children).
     """

@@ -6,13 +6,16 @@ shape). Nothing here knows where the values came from. All speak the Arrow C dat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from recordkit import _arrow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
 __all__ = ["Batch", "BytesColumn", "Column", "Ragged"]
 
@@ -279,7 +282,7 @@ class Batch:
     >>> batch["label"], batch.names, len(batch)
     (array([1, 2]), ('label', 'name'), 2)
     >>> batch.row(1)
-    {'label': 2, 'name': 'b'}
+    {'label': np.int64(2), 'name': 'b'}
     >>> batch.valid("name")
     array([ True,  True])
     """

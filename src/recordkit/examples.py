@@ -6,7 +6,6 @@ counts, not dtypes and shapes: that is `recordkit.schema`. The format is written
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -17,6 +16,8 @@ from recordkit.columns import BytesColumn
 from recordkit.errors import CorruptRecordError, SchemaError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
     from numpy.typing import NDArray
     from typing_extensions import Buffer
 
@@ -129,6 +130,7 @@ class Decoder:
         # Numbers of a fixed count stand in two blocks, one feature behind the other with a gap between: for each
         # feature how many values a row and how many gaps are before it, or -1 where it is in neither block.
         self._index: dict[str, tuple[int, Feature, int, int]] = {}
+        gap = _core.block_gap()
         width, gaps = {"int64": 0, "float": 0}, {"int64": 0, "float": 0}
         for i, feature in enumerate(self.features):
             kind = feature.kind
@@ -137,7 +139,7 @@ class Decoder:
                 continue
             self._index[feature.name] = (i, feature, width[kind], gaps[kind])
             width[kind] += feature.count
-            gaps[kind] += _core.BLOCK_GAP
+            gaps[kind] += gap
         self._ints = width["int64"], gaps["int64"]
         self._floats = width["float"], gaps["float"]
 
@@ -160,7 +162,7 @@ class Decoder:
         ints = np.empty(rows * self._ints[0] + self._ints[1], np.int64)
         floats = np.empty(rows * self._floats[0] + self._floats[1], np.float32)
         result = self._core.decode(chunk, start, stop, ints, floats)
-        if type(result) is tuple:
+        if isinstance(result, tuple):
             raise self._error(result, chunk, path)
         return Decoded(self._index, result, rows, ints, floats)
 
@@ -230,11 +232,11 @@ class Decoded:
             block = self._ints if feature.kind == "int64" else self._floats
             assert feature.count is not None
             start = before * self._rows + gaps
-            values = block[start : start + feature.count * self._rows]
-            return Values(feature.kind, values, None, feature.count, None, part[0] if part else None)
+            numbers = block[start : start + feature.count * self._rows]
+            return Values(feature.kind, numbers, None, feature.count, None, part[0] if part else None)
         states, values, byte_offsets, offsets, steps = part
         if feature.kind == "bytes":
-            values = BytesColumn(values, byte_offsets)
+            return Values("bytes", BytesColumn(values, byte_offsets), offsets, feature.count, steps, states)
         return Values(feature.kind, values, offsets, feature.count, steps, states)
 
 
@@ -304,9 +306,7 @@ def edit(
     tail = encode(added, len(chunk)) if added else None
     dropped = set(drop) | (set(added) if replace else set())
     absent = set() if replace else set(added)
-    fault, wire, record, byte, name, changed = _core.rewrite(
-        chunk, dropped, dict(rename or {}), absent, sequence, tail
-    )
+    fault, wire, record, byte, name, changed = _core.rewrite(chunk, dropped, dict(rename or {}), absent, sequence, tail)
     if fault == 1:
         raise _malformed(chunk, record, wire, byte, path)
     if fault:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import threading
 import zlib
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Literal
 
@@ -18,6 +17,8 @@ from recordkit._core import Chunk
 from recordkit.errors import CorruptRecordError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
     import numpy as np
     from numpy.typing import NDArray
     from typing_extensions import Buffer
@@ -56,8 +57,8 @@ def _corrupt(fault: int, *, path: str | None, record: int, offset: int) -> Corru
     text = f"{where}record {record} at byte {offset}: {words}"
     if kind == "too_large":
         text += "\n  If the file is to be trusted, raise max_record_bytes."
-    elif record and path:
-        text += f"\n  The {record} records before it are sound. To keep them: recordkit repair {path}"
+    elif record:
+        text += f"\n  The {record} records before it are sound; recordkit.records.salvage finds those behind it too."
     elif kind == "bad_length_crc" and offset == 0:
         text += "\n  This may not be an uncompressed TFRecord file at all."
     return CorruptRecordError(text, path=path, record=record, offset=offset, kind=kind)
@@ -353,7 +354,9 @@ def diagnose(data: Buffer) -> Diagnosis | None:
     return _text_mode(view)
 
 
-def _frames(view: memoryview, order: Literal["little", "big"], checksum: Callable[[memoryview], int]) -> list[tuple[int, int]]:
+def _frames(
+    view: memoryview, order: Literal["little", "big"], checksum: Callable[[memoryview], int]
+) -> list[tuple[int, int]]:
     """The payloads of the whole file under another reading of the frame; none if it does not fit to the last byte."""
     payloads, at = [], 0
     while at < len(view):

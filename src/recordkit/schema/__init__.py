@@ -1,0 +1,18 @@
+"""The schema: names, dtypes and shapes of a dataset's fields, and how each is stored.
+
+A type is a dtype, then dimensions, then `?` if the field may be missing: `int64`, `float32[768]`, `uint8[?,?,3]?`.
+How each is stored is written down in docs/format/schema.md. Nothing here knows files: chunks of records come and go.
+
+>>> schema = Schema({"id": "int64", "tokens": "int64[?]", "note": "string?"})
+>>> batch = schema.decode(schema.encode({"id": [1, 2], "tokens": [[3, 4], []], "note": [None, "seen"]}))
+>>> batch["tokens"].to_list(), batch.row(0)["note"]
+([[3, 4], []], None)
+"""
+
+from ._compare import Difference
+from ._fields import Array, Field, TensorProto
+from ._rows import RowEncoder
+from ._schema import Schema
+from ._tensorproto import parse_tensor, serialize_tensor
+
+__all__ = ["Array", "Difference", "Field", "RowEncoder", "Schema", "TensorProto", "parse_tensor", "serialize_tensor"]

@@ -1,0 +1,159 @@
+"""Batches: many records at once, from columns to a chunk and from a chunk to columns."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from recordkit import examples
+from recordkit.columns import Batch
+from recordkit.errors import SchemaError
+from recordkit.examples import Decoded, Decoder, Feature
+
+from ._flat import Flat, join
+from ._intake import gather
+from ._part import missing_rows, part_of
+from ._read import Column, read
+from ._rows import flattened
+from ._wire import add_to, to_wire
+from ._words import listed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from recordkit.examples import Values
+    from recordkit.records import Chunk
+
+    from ._layout import Layout
+
+
+def encode_columns(
+    layouts: Mapping[str, Layout],
+    columns: Mapping[str, Any] | Batch,
+    rows: int | None,
+    valid: Mapping[str, NDArray[np.bool_]],
+    *,
+    sequence: bool,
+) -> Chunk:
+    """Return columns as records."""
+    flats, rows = gather_columns(layouts, columns, rows, valid)
+    wire: dict[str, Values] = {}
+    for name, flat in flats.items():
+        add_to(wire, to_wire(layouts[name], flat), name)
+    return examples.encode(wire, rows, sequence=sequence)
+
+
+def gather_columns(
+    layouts: Mapping[str, Layout],
+    columns: Mapping[str, Any] | Batch,
+    rows: int | None,
+    valid: Mapping[str, NDArray[np.bool_]],
+) -> tuple[dict[str, Flat], int]:
+    """Return every column checked against its field, and how many rows there are."""
+    if isinstance(columns, Batch):
+        batch, rows = columns, len(columns)
+        valid = {name: batch.valid(name) for name in batch.names} | dict(valid)
+        columns = {name: batch[name] for name in batch.names}
+    given = flattened(columns, layouts)
+    masks = {name: np.asarray(mask, np.bool_) for name, mask in flattened(valid, layouts).items()}
+    flats: dict[str, Flat] = {}
+    for name, layout in layouts.items():
+        if name in given and given[name] is not None:
+            flats[name] = gather(layout, given[name], valid=masks.get(name))
+        elif not layout.field.optional:
+            raise _no_column(layout, given)
+    rows = _row_count(flats, rows)
+    return {name: flats.get(name) or join(layout, [None] * rows) for name, layout in layouts.items()}, rows
+
+
+def _no_column(layout: Layout, given: Mapping[str, Any]) -> SchemaError:
+    hint = f"The columns are {listed(given)}." if given else "There are no columns."
+    message = f"{layout.name}: missing from the columns\n  {hint} Declare '{layout.expected}?' if it may be missing."
+    return SchemaError(message, field=layout.name, expected=layout.expected, found="nothing")
+
+
+def _row_count(flats: Mapping[str, Flat], rows: int | None) -> int:
+    """Return how many rows there are, which every column must have."""
+    lengths = {name: flat.rows for name, flat in flats.items()}
+    if rows is None:
+        if not lengths:
+            message = "there is no column to count the rows of\n  Say how many there are: rows=."
+            raise SchemaError(message)
+        rows = next(iter(lengths.values()))
+    for name, length in lengths.items():
+        if length != rows:
+            other = next((f" as {other} has" for other, n in lengths.items() if n == rows), "")
+            message = f"{name}: expected {rows} rows{other}, found {length}"
+            raise SchemaError(message, field=name, expected=f"{rows} rows", found=f"{length} rows")
+    return rows
+
+
+class Plan:
+    """How to decode one selection of a schema's fields: made once, used for every chunk, by any thread."""
+
+    def __init__(self, layouts: Sequence[Layout], *, sequence: bool) -> None:
+        self._layouts = {layout.name: layout for layout in layouts}
+        self._optional = [layout for layout in layouts if layout.field.optional]
+        self._makers = [(layout.name, layout, _maker(layout)) for layout in layouts]
+        self._decoder = Decoder(_features(layouts), sequence=sequence)
+
+    def decode(self, chunk: Chunk, start: int, stop: int | None, path: str | None) -> Batch:
+        """Return records of a chunk as columns, each made when it is first asked for."""
+        try:
+            decoded = self._decoder.decode(chunk, start, stop, path=path)
+        except SchemaError as error:
+            raise self._explained(error) from None
+        first = chunk.first_record + start
+        columns = {name: partial(make, layout, decoded, first, path) for name, layout, make in self._makers}
+        masks = {}
+        for layout in self._optional:
+            absent = missing_rows(layout, decoded[layout.name])
+            if absent is not None:
+                masks[layout.name] = ~absent
+        return Batch(columns, len(decoded), masks)
+
+    def _explained(self, error: SchemaError) -> SchemaError:
+        """Return a decoder's error with what the schema has to do with it, and what to do."""
+        layout = self._layouts.get(error.field or "")
+        advice = _advice(layout, error.found or "") if layout is not None else ""
+        if not advice:
+            return error
+        facts = {name: getattr(error, name) for name in ("field", "record", "path", "expected", "found")}
+        return SchemaError(f"{error} {advice}", **facts)
+
+
+def _advice(layout: Layout, found: str) -> str:
+    """Return what to do about a feature that is not stored as its field is; `found` as the decoder words it."""
+    if found == "nothing":
+        return f"Declare '{layout.expected}?' if it may be missing."
+    if found.endswith("values"):
+        return f"Declare {layout.dtype}[?] to read any number." if layout.storage == "list" else ""
+    kinds = {"bytes": "bytes", "int64": "int64", "float": "float32"}
+    stored = "" if layout.storage == "list" else f"{layout.expected} is stored as bytes. "
+    return f"{stored}Declare {kinds[found]} to read what is there." if found in kinds else ""
+
+
+def _maker(layout: Layout) -> Callable[[Layout, Decoded, int, str | None], Column]:
+    """Return the function that makes a field's column."""
+    # Most fields of most files: what the decoder made is the column, with nothing left to check.
+    as_stored = layout.dtype in ("int64", "float32") and layout.storage == "list" and layout.shape == ()
+    return _stored_column if as_stored and not layout.steps and layout.field.default is None else _column
+
+
+def _stored_column(layout: Layout, decoded: Decoded, first: int, path: str | None) -> Column:
+    return decoded[layout.name].values
+
+
+def _column(layout: Layout, decoded: Decoded, first: int, path: str | None) -> Column:
+    return read(part_of(layout, decoded, first, path))
+
+
+def _features(layouts: Sequence[Layout]) -> list[Feature]:
+    """Return every feature to decode, once; a field's own before another's use of it as a shape."""
+    own = {layout.name: layout.features[0] for layout in layouts}
+    beside = {feature.name: feature for layout in layouts for feature in layout.features[1:]}
+    return list((beside | own).values())

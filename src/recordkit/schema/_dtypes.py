@@ -1,0 +1,146 @@
+"""Dtypes: the names a schema may use, and the NumPy dtype behind each.
+
+The wire table (which dtype is stored how) is in docs/format/schema.md; here is only what a name means.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import Any, Final
+
+import numpy as np
+
+from recordkit.errors import MissingExtraError, SchemaError
+
+from ._words import did_you_mean
+
+INTEGERS: Final = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+FLOATS: Final = ("float16", "bfloat16", "float32", "float64")
+COMPLEXES: Final = ("complex64", "complex128")
+TIMES: Final = ("datetime64", "timedelta64")  # followed by a colon and a unit
+BYTES: Final = ("string", "bytes", "jpeg", "png")
+NAMES: Final = ("bool", *INTEGERS, *FLOATS, *COMPLEXES, *BYTES)
+
+# Longest first, so that "ms" is not read as "m" with something behind it.
+_UNIT = re.compile(r"([1-9][0-9]*)?(ms|us|ns|ps|fs|as|Y|M|W|D|h|m|s)")
+
+# What people type first, and what they meant.
+_OTHER_NAMES: Final = {
+    "float": "Write float32 or float64.",
+    "double": "Write float64.",
+    "half": "Write float16.",
+    "int": "Write int64.",
+    "long": "Write int64.",
+    "byte": "Write uint8 for a number, bytes for a byte string.",
+    "str": "Write string.",
+    "text": "Write string.",
+    "unicode": "Write string.",
+    "object": "Write string or bytes, or give each part a field of its own.",
+    "complex": "Write complex64 or complex128.",
+    "image": "Write jpeg or png for an encoded picture, uint8[?,?,3] for its pixels.",
+    "jpg": "Write jpeg.",
+    "datetime": "Write datetime64:ns (or another unit).",
+    "datetime64": "Say the unit: datetime64:ns.",
+    "timedelta": "Write timedelta64:ns (or another unit).",
+    "timedelta64": "Say the unit: timedelta64:ns.",
+    "float128": "Write float64, and store values with .astype(np.float64).",
+    "longdouble": "Write float64, and store values with .astype(np.float64).",
+    "complex256": "Write complex128, and store values with .astype(np.complex128).",
+    "clongdouble": "Write complex128, and store values with .astype(np.complex128).",
+}
+
+
+def canonical(name: str) -> str:
+    """Return the name of a dtype as it is kept and printed.
+
+    >>> canonical("float32"), canonical("datetime64:1ns")
+    ('float32', 'datetime64:ns')
+    >>> canonical("flaot32")
+    Traceback (most recent call last):
+        ...
+    recordkit.errors.SchemaError: 'flaot32' is not a dtype a schema can hold
+      Did you mean 'float32'?
+    """
+    if name in NAMES:
+        return name
+    kind, colon, unit = name.partition(":")
+    if kind in TIMES and colon:
+        return f"{kind}:{_canonical_unit(unit, name)}"
+    hint = _OTHER_NAMES.get(name) or did_you_mean(name, [*NAMES, *TIMES]) or f"There are {', '.join(NAMES)}, {_TIMES}."
+    message = f"{name!r} is not a dtype a schema can hold\n  {hint}"
+    raise SchemaError(message)
+
+
+_TIMES: Final = "datetime64:ns and timedelta64:ns (any unit)"
+
+
+def _canonical_unit(unit: str, name: str) -> str:
+    match = _UNIT.fullmatch(unit)
+    # NumPy holds the number of a unit in 32 bits.
+    if match is None or int(match[1] or 1) >= 2**31:
+        message = f"{name!r} has no unit of time NumPy knows\n  Units are Y M W D h m s ms us ns ps fs as."
+        raise SchemaError(message)
+    count = int(match[1] or 1)
+    return match[2] if count == 1 else f"{count}{match[2]}"
+
+
+@functools.cache
+def numpy_dtype(name: str) -> np.dtype[Any]:
+    """Return the NumPy dtype, in this machine's byte order, of a numeric dtype's name.
+
+    >>> numpy_dtype("uint16"), numpy_dtype("datetime64:25s")
+    (dtype('uint16'), dtype('<M8[25s]'))
+    """
+    if name == "bfloat16":
+        return _bfloat16()
+    kind, colon, unit = name.partition(":")
+    return np.dtype(f"{kind}[{unit}]") if colon else np.dtype(name)
+
+
+def _bfloat16() -> np.dtype[Any]:
+    try:
+        import ml_dtypes
+    except ImportError as error:
+        what = "bfloat16"
+        raise MissingExtraError(what, "ml_dtypes", "bfloat16") from error
+    dtype: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+    return dtype
+
+
+def name_of(dtype: np.dtype[Any]) -> str:
+    """Return the schema's name of a NumPy dtype; other dtypes are refused by name.
+
+    >>> name_of(np.dtype(">f8")), name_of(np.dtype("M8[ms]")), name_of(np.dtype("U5"))
+    ('float64', 'datetime64:ms', 'string')
+    >>> name_of(np.dtype("O"))
+    Traceback (most recent call last):
+        ...
+    recordkit.errors.SchemaError: NumPy's object is not a dtype a schema can hold
+      Write string or bytes, or give each part a field of its own.
+    """
+    if dtype.kind in "UT":
+        return "string"
+    if dtype.kind == "S":
+        return "bytes"
+    if dtype.kind in "mM" and np.datetime_data(dtype)[0] != "generic":
+        unit, count = np.datetime_data(dtype)
+        return canonical(f"{TIMES[0] if dtype.kind == 'M' else TIMES[1]}:{count}{unit}")
+    if dtype.name in NAMES and dtype.fields is None:
+        return dtype.name
+    message = f"NumPy's {dtype.name} is not a dtype a schema can hold"
+    hint = _OTHER_NAMES.get(dtype.name, "")
+    raise SchemaError(f"{message}\n  {hint}" if hint else message)
+
+
+def is_bytes(name: str) -> bool:
+    """Tell whether values are byte strings (text and pictures included) rather than numbers."""
+    return name in BYTES
+
+
+def bounds(name: str) -> tuple[int, int]:
+    """Return the least and the greatest value of an integer dtype, or of bool."""
+    if name == "bool":
+        return 0, 1
+    info = np.iinfo(name)
+    return int(info.min), int(info.max)

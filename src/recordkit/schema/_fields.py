@@ -1,0 +1,252 @@
+"""Fields: what a schema says of one name.
+
+`Field` is a type of the schema language, which fixes how values are stored. `Array` and `TensorProto` are for arrays
+that others stored in ways of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from recordkit.errors import SchemaError
+
+from . import _dtypes, _language
+from ._values import Shape, to_array, to_byte_strings, to_bytes
+from ._words import Misfit, unfit
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Field:
+    """One field: its dtype, its shape, and whether it may be missing.
+
+    A plain string does for most fields; the class adds what the language cannot say.
+
+    Args:
+        text: A type of the schema language.
+        lossy: Let values be rounded to what the dtype holds. Overflow stays an error.
+        default: What to read where the field is missing: one value, or one for each place of a fixed shape.
+
+    >>> Field("float32[3]?", lossy=True, default=0.5)
+    Field('float32[3]?', lossy=True, default=0.5)
+    >>> str(Field("uint8[ ?, 3 ]")), Field("uint8[?,3]").shape
+    ('uint8[?,3]', (None, 3))
+    """
+
+    dtype: str
+    shape: Shape
+    optional: bool
+    lossy: bool
+    default: Any
+
+    def __init__(self, text: str, *, lossy: bool = False, default: Any = None) -> None:
+        dtype, shape, optional = _language.parse(text)
+        _set(self, dtype=dtype, shape=shape, optional=optional, lossy=bool(lossy), default=None)
+        if default is not None:
+            _set(self, default=_checked_default(self, default))
+
+    def __str__(self) -> str:
+        return _language.text_of(self.dtype, self.shape, self.optional)
+
+    def __repr__(self) -> str:
+        lossy = ", lossy=True" if self.lossy else ""
+        default = "" if self.default is None else f", default={_default_text(self.default)}"
+        return f"Field({str(self)!r}{lossy}{default})"
+
+    def __eq__(self, other: object) -> bool:
+        # By text, so that a NaN default equals itself and -0.0 is not 0.0.
+        return repr(self) == repr(other) if isinstance(other, Field) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array stored as one value of raw bytes, little-endian and row-major.
+
+    Args:
+        dtype: A numeric dtype.
+        shape: The shape of every array, or with one `None` for the dimension that the number of bytes tells.
+        shape_from: Instead of `shape`: the name of an int64 feature that holds the shape.
+        optional: Whether it may be missing.
+        lossy: As for `Field`.
+
+    >>> Array("float32", shape_from="shape")
+    Array('float32', shape_from='shape')
+    """
+
+    dtype: str
+    shape: Shape | None = None
+    shape_from: str | None = field(default=None, kw_only=True)
+    optional: bool = field(default=False, kw_only=True)
+    lossy: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        _set(self, dtype=_numeric(self.dtype, "Array"))
+        if (self.shape is None) == (self.shape_from is None):
+            message = f"{self!r}: say either shape= or shape_from=\n  One of them gives the shape of the array."
+            raise SchemaError(message)
+        if self.shape is not None:
+            _set(self, shape=_checked_shape(self.shape, self))
+            if None in self.shape and (self.shape.count(None) > 1 or 0 in self.shape):
+                message = (
+                    f"{self!r}: the number of bytes cannot tell this shape\n  It tells one None; else use shape_from=."
+                )
+                raise SchemaError(message)
+
+    default = None  # as Field has one; a class attribute, so no part of the dataclass
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def __repr__(self) -> str:
+        return f"Array({_arguments(self.dtype, self)})"
+
+
+@dataclass(frozen=True)
+class TensorProto:
+    """A tensor as `tf.io.serialize_tensor` stores it: a value of bytes that tells its own dtype and shape.
+
+    Args:
+        dtype: What every tensor holds; None takes whatever is there, if it is the same all through a batch.
+        shape: The shape of every tensor, with None for any length; left out, the tensors of a batch must agree in
+            their number of dimensions.
+        optional: Whether it may be missing.
+        lossy: As for `Field`.
+
+    >>> TensorProto("float32", (None, 3))
+    TensorProto('float32', shape=(None, 3))
+    """
+
+    dtype: str | None = None
+    shape: Shape | None = None
+    optional: bool = field(default=False, kw_only=True)
+    lossy: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.dtype is not None:
+            dtype = _dtypes.canonical(self.dtype)
+            if dtype in ("jpeg", "png") or dtype.startswith(_dtypes.TIMES):
+                message = f"TensorProto({self.dtype!r}): TensorFlow has no such dtype\n  Use bytes, or int64 for times."
+                raise SchemaError(message)
+            _set(self, dtype=dtype)
+        if self.shape is not None:
+            _set(self, shape=_checked_shape(self.shape, self))
+
+    default = None
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def __repr__(self) -> str:
+        return f"TensorProto({_arguments(self.dtype, self)})"
+
+
+AnyField: TypeAlias = Field | Array | TensorProto
+
+
+def field_of(declared: object) -> AnyField:
+    """Return what was declared for a name as a field.
+
+    >>> field_of("int64?")
+    Field('int64?')
+    """
+    if isinstance(declared, Field | Array | TensorProto):
+        return declared
+    if isinstance(declared, str):
+        return Field(declared)
+    hint = "A field is a text such as 'float32[3]', a Field, an Array, a TensorProto, or a dict of fields."
+    message = f"{declared!r} is not a type\n  {hint}"
+    raise SchemaError(message)
+
+
+def field_from_parts(dtype: str, shape: Shape = (), *, optional: bool = False, default: Any = None) -> Field:
+    """Return the field with this dtype and shape."""
+    return Field(_language.text_of(dtype, shape, optional), default=default)
+
+
+def _arguments(dtype: str | None, declared: Array | TensorProto) -> str:
+    words = [repr(dtype)] if dtype is not None else []
+    words += [f"shape={declared.shape!r}"] if declared.shape is not None else []
+    if isinstance(declared, Array) and declared.shape_from is not None:
+        words.append(f"shape_from={declared.shape_from!r}")
+    words += [f"{name}=True" for name in ("optional", "lossy") if getattr(declared, name)]
+    return ", ".join(words)
+
+
+def _numeric(dtype: str, what: str) -> str:
+    name = _dtypes.canonical(dtype)
+    if _dtypes.is_bytes(name):
+        message = f"{what}({dtype!r}): raw bytes hold numbers\n  Declare {dtype!r} itself, such as '{dtype}[?]'."
+        raise SchemaError(message)
+    return name
+
+
+def _checked_shape(shape: Any, declared: object) -> Shape:
+    """Return a shape given as any sequence of sizes as a tuple of ints and None."""
+    sizes = tuple(None if size is None else int(size) for size in shape)
+    if any(size is not None and size < 0 for size in sizes):
+        message = f"{declared!r}: a dimension is less than zero\n  Write None where any length will do."
+        raise SchemaError(message)
+    return _language.check_dims(sizes, repr(declared))
+
+
+def _checked_default(declared: Field, default: Any) -> Any:
+    """Return a default as one Python value, or as nested tuples of them: immutable, and exactly what is read."""
+    text = str(declared)
+    if not declared.optional:
+        message = f"{text!r} is never missing, so it needs no default\n  Write '{text}?' if it may be."
+        raise SchemaError(message)
+    if None in declared.shape:
+        message = f"{text!r} can have no default\n  Where a field of any length is missing, it is read as empty."
+        raise SchemaError(message)
+    try:
+        return _frozen_default(declared, default)
+    except Misfit as misfit:
+        name = "default"
+        raise unfit(name, text, misfit) from None
+
+
+def _frozen_default(declared: Field, default: Any) -> Any:
+    single = not isinstance(default, list | tuple | np.ndarray)
+    shape = () if single else declared.shape
+    if _dtypes.is_bytes(declared.dtype):
+        found, values = (
+            ((), [to_bytes(default, declared.dtype)]) if single else to_byte_strings(default, declared.dtype, shape)
+        )
+        array = np.empty(len(values), np.object_)
+        array[:] = [value.decode() for value in values] if declared.dtype == "string" else values
+        return _tuples(array.reshape(found).tolist())
+    array = to_array(default, declared.dtype, shape, rounding=declared.lossy)
+    if array.dtype.kind in "mM":
+        return _scalars(array)
+    # Through the shortest text, so that 0.1 declared for a float32 prints as 0.1 and still is the same float32.
+    if declared.dtype in ("float32", "float16"):
+        array = np.vectorize(lambda value: float(str(value)), otypes=[np.float64])(array) if array.size else array
+    return _tuples(array.tolist())
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+def _scalars(array: Any) -> Any:
+    return tuple(map(_scalars, array)) if array.ndim else array[()]
+
+
+def _default_text(default: Any) -> str:
+    """Return a default as Python text that evaluates back, NaN and infinity included."""
+    if isinstance(default, tuple):
+        return f"({', '.join(map(_default_text, default))}{',' if len(default) == 1 else ''})"
+    if isinstance(default, float) and (default != default or default in (float("inf"), float("-inf"))):
+        return f"float('{default}')"
+    return repr(default)
+
+
+def _set(target: object, **attributes: Any) -> None:
+    """Set attributes of a frozen dataclass that is still being made."""
+    for name, value in attributes.items():
+        object.__setattr__(target, name, value)

@@ -1,0 +1,195 @@
+"""Inferring: a schema from records alone, whoever wrote them.
+
+The wire tells kinds and counts. What it does not tell, such as int8 from int64, is not guessed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recordkit import examples
+from recordkit.columns import BytesColumn
+from recordkit.errors import SchemaError
+from recordkit.examples import EMPTY, Decoder, Feature, FeatureFacts, Survey, Values
+from recordkit.records import Chunk
+
+from . import _dtypes
+from ._fields import Field, field_from_parts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from ._values import Shape
+
+
+def fields_of_chunks(
+    chunks: Chunk | Iterable[Chunk], *, path: str | None = None
+) -> tuple[dict[str, Field], dict[str, Field]]:
+    """Return the fields, and the fields of sequences, that read these records."""
+    survey: Survey | None = None
+    arrays, lists = _Arrays(steps=False), _Arrays(steps=True)
+    for chunk in [chunks] if isinstance(chunks, Chunk) else chunks:
+        found = examples.survey(chunk, path=path)
+        if found.problem is not None:
+            raise found.problem
+        survey = found if survey is None else survey.merge(found)
+        arrays.look(chunk, found, found.features)
+        lists.look(chunk, found, found.lists)
+    if survey is None or not survey.rows:
+        message = f"{f'{path}: ' if path else ''}there are no records to tell a schema from"
+        raise SchemaError(message, path=path)
+    return _fields(survey.features, survey.rows, arrays), _fields(survey.lists, survey.rows, lists)
+
+
+def _fields(features: Iterable[str] | dict[str, FeatureFacts], rows: int, arrays: _Arrays) -> dict[str, Field]:
+    assert isinstance(features, dict)
+    known = arrays.fields(features)
+    companions = {f"{name}/{part}" for name in known for part in ("shape", "dtype")}
+    return {
+        name: _field(name, facts, rows, known.get(name), steps=arrays.steps)
+        for name, facts in features.items()
+        if name not in companions
+    }
+
+
+def _field(name: str, facts: FeatureFacts, rows: int, array: tuple[str, int] | None, *, steps: bool) -> Field:
+    """Return the field that holds what was seen of a feature."""
+    if len(facts.kinds) > 1:
+        message = (
+            f"{name}: {' and '.join(sorted(facts.kinds))} lists under one name\n"
+            f"  A field has one kind. Read the records that differ with a schema of their own."
+        )
+        raise SchemaError(message, field=name, found=" and ".join(sorted(facts.kinds)))
+    # A step without a kind has no values; a record without one has no field.
+    optional = facts.records - (0 if steps else facts.no_kind) < rows
+    if array is not None:
+        dtype, rank = array
+        return field_from_parts(dtype, (None,) * rank, optional=optional)
+    shape: Shape = (None,)
+    if facts.min_count == facts.max_count and facts.max_count and not (steps and facts.no_kind):
+        shape = () if facts.max_count == 1 else (facts.max_count,)
+    return field_from_parts(_dtype(facts), shape, optional=optional)
+
+
+def _dtype(facts: FeatureFacts) -> str:
+    if facts.kinds == {"int64"}:
+        return "int64"
+    if facts.kinds == {"float"}:
+        return "float32"
+    return "jpeg" if facts.jpeg else "png" if facts.png else "string" if facts.utf8 else "bytes"
+
+
+@dataclass
+class _Arrays:
+    """Which features are arrays with their shape beside them, as recordkit writes them.
+
+    Attributes:
+        found: The dtype (empty for lists of numbers or byte strings) and number of dimensions of each.
+        refuted: Those where a shape and a size did not agree, or two records did not.
+    """
+
+    steps: bool
+    found: dict[str, tuple[str, int]] = field(default_factory=dict)
+    refuted: set[str] = field(default_factory=set)
+
+    def look(self, chunk: Chunk, survey: Survey, features: object) -> None:
+        """Look at the shapes and sizes in one chunk."""
+        assert isinstance(features, dict)
+        for name, facts in features.items():
+            shape = features.get(f"{name}/shape")
+            if name in self.refuted or shape is None or len(facts.kinds) != 1:
+                continue
+            if shape.kinds != {"int64"} or shape.min_count != shape.max_count or shape.max_count < 2:
+                self.refuted.add(name)
+                continue
+            (kind,) = facts.kinds
+            array = self._array(chunk, survey, name, kind, shape.max_count, f"{name}/dtype" in features)
+            if array is None or self.found.setdefault(name, array) != array:
+                self.refuted.add(name)
+
+    def _array(
+        self, chunk: Chunk, survey: Survey, name: str, kind: examples.Kind, rank: int, has_dtype: bool
+    ) -> tuple[str, int] | None:
+        """Return the dtype and number of dimensions of an array, or None if a record contradicts."""
+        wanted = [
+            Feature(name, kind, None, "mark", self.steps),
+            Feature(f"{name}/shape", "int64", None, "mark", self.steps),
+        ]
+        if has_dtype:
+            wanted.append(Feature(f"{name}/dtype", "bytes", None, "mark", self.steps))
+        try:
+            decoded = Decoder(wanted, sequence=survey.message == "SequenceExample").decode(chunk)
+        except SchemaError:
+            return None
+        own, shapes = decoded[name], decoded[f"{name}/shape"]
+        if not _same_places(own, shapes):
+            return None
+        dtype = ""
+        sizes = _counts(own)
+        if has_dtype:
+            names = decoded[f"{name}/dtype"]
+            dtype = _one_dtype(names) if _same_places(own, names) else ""
+            raw = own.values
+            if not dtype or not isinstance(raw, BytesColumn) or (sizes > 1).any():
+                return None
+            itemsize = _dtypes.numpy_dtype(dtype).itemsize
+            lengths = np.zeros(len(sizes), np.int64)
+            lengths[sizes == 1] = raw.lengths
+            if (lengths % itemsize).any():
+                return None
+            sizes = lengths // itemsize
+        return (dtype, rank) if _fits(shapes, sizes, rank) else None
+
+    def fields(self, features: dict[str, FeatureFacts]) -> dict[str, tuple[str, int]]:
+        """Return the dtype's name and number of dimensions of every array."""
+        return {
+            name: (dtype or _dtype(features[name]), rank)
+            for name, (dtype, rank) in self.found.items()
+            if name not in self.refuted and len(features[name].kinds) == 1
+        }
+
+
+def _counts(values: Values) -> NDArray[np.int64]:
+    assert values.offsets is not None
+    return np.diff(values.offsets)
+
+
+def _same_places(own: Values, other: Values) -> bool:
+    """Tell whether two features are there in the same records, and in the same steps of them."""
+    if own.steps is not None and other.steps is not None and not np.array_equal(own.steps, other.steps):
+        return False
+    return np.array_equal(_present(own), _present(other)) and len(_counts(own)) == len(_counts(other))
+
+
+def _present(values: Values) -> NDArray[np.bool_]:
+    if values.states is None:
+        return np.ones(1, np.bool_)
+    present: NDArray[np.bool_] = values.states >= EMPTY
+    return np.ones(1, np.bool_) if present.all() else present
+
+
+def _one_dtype(names: Values) -> str:
+    """Return the dtype that all records name, or an empty string."""
+    assert isinstance(names.values, BytesColumn)
+    found = set(names.values.to_list())
+    if len(found) != 1 or (_counts(names) > 1).any():
+        return ""
+    try:
+        name = _dtypes.canonical(found.pop().decode())
+    except (SchemaError, UnicodeDecodeError):
+        return ""
+    return "" if _dtypes.is_bytes(name) else name
+
+
+def _fits(shapes: Values, sizes: NDArray[np.int64], rank: int) -> bool:
+    """Tell whether every shape has as many elements as are there."""
+    assert isinstance(shapes.values, np.ndarray)
+    dims = shapes.values.reshape(-1, rank)
+    there = _counts(shapes) > 0
+    # As floats, for products beyond 64 bits.
+    return bool((dims >= 0).all() and (np.prod(dims, axis=1, dtype=np.float64) == sizes[there]).all())

@@ -1,0 +1,174 @@
+"""Schemas as JSON.
+
+    {"recordkit": "schema", "version": 1,
+     "fields": {"id": "int64", "x": {"type": "float32[3]?", "lossy": true, "default": 0.5},
+                "y": {"array": "float32", "shape_from": "shape"}, "z": {"tensor": null, "shape": [null, 3]}},
+     "sequences": {}}
+
+A default that JSON has no number or text for is {"base64": ...}: its bytes as a field would store them.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import os
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from recordkit.errors import SchemaError
+
+from . import _dtypes
+from ._fields import AnyField, Array, Field, TensorProto
+from ._values import to_array
+
+VERSION: Final = 1
+
+
+def to_dict(fields: Mapping[str, AnyField], sequences: Mapping[str, AnyField]) -> dict[str, Any]:
+    """Return a schema as plain dicts, lists, strings and numbers."""
+    return {
+        "recordkit": "schema",
+        "version": VERSION,
+        "fields": {name: _field_to_json(field) for name, field in fields.items()},
+        "sequences": {name: _field_to_json(field) for name, field in sequences.items()},
+    }
+
+
+def dumps(schema: Mapping[str, Any]) -> str:
+    """Return the JSON text, a line a field."""
+    return json.dumps(schema, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def parse(text: str | Mapping[str, Any], *, path: str = "") -> tuple[dict[str, AnyField], dict[str, AnyField]]:
+    """Return the fields and sequences that a JSON text or its parsed form describes."""
+    where = f"{path}: " if path else ""
+    try:
+        schema = json.loads(text) if isinstance(text, str) else text
+    except ValueError as error:
+        message = f"{where}not JSON: {error}"
+        raise SchemaError(message, path=path or None) from None
+    if not isinstance(schema, Mapping) or schema.get("recordkit") != "schema":
+        message = f'{where}not a schema of recordkit\n  A saved one begins with {{"recordkit": "schema"}}.'
+        raise SchemaError(message, path=path or None)
+    version = schema.get("version")
+    if not isinstance(version, int) or version > VERSION:
+        message = (
+            f"{where}schema format {version}, and this recordkit reads up to {VERSION}\n  Install a newer recordkit."
+        )
+        raise SchemaError(message, path=path or None)
+    return _fields_from_json(schema, "fields", where), _fields_from_json(schema, "sequences", where)
+
+
+def _fields_from_json(schema: Mapping[str, Any], part: str, where: str) -> dict[str, AnyField]:
+    declared = schema.get(part, {})
+    if not isinstance(declared, Mapping):
+        message = f"{where}{part!r} is not a JSON object"
+        raise SchemaError(message)
+    fields: dict[str, AnyField] = {}
+    for name, value in declared.items():
+        try:
+            fields[name] = _field_from_json(value)
+        except (SchemaError, TypeError, ValueError) as error:
+            message = f"{where}{name}: {error}"
+            raise SchemaError(message, field=name) from None
+    return fields
+
+
+def _field_to_json(field: AnyField) -> Any:
+    if isinstance(field, Field):
+        if not field.lossy and field.default is None:
+            return str(field)
+        options: dict[str, Any] = {"type": str(field)}
+        if field.default is not None:
+            options["default"] = _default_to_json(field)
+    else:
+        options = {"array" if isinstance(field, Array) else "tensor": field.dtype}
+        if field.shape is not None:
+            options["shape"] = list(field.shape)
+        if isinstance(field, Array) and field.shape_from is not None:
+            options["shape_from"] = field.shape_from
+        if field.optional:
+            options["optional"] = True
+    if field.lossy:
+        options["lossy"] = True
+    return options
+
+
+def _field_from_json(value: Any) -> AnyField:
+    if isinstance(value, str):
+        return Field(value)
+    if not isinstance(value, Mapping):
+        message = f"not a type: {json.dumps(value)}"
+        raise SchemaError(message)
+    options = dict(value)
+    if "type" in options:
+        text = options.pop("type")
+        if "default" in options:
+            options["default"] = _default_from_json(options["default"], Field(text))
+        return Field(text, **options)
+    if "shape" in options:
+        options["shape"] = tuple(options["shape"])
+    if "array" in options:
+        return Array(options.pop("array"), **options)
+    if "tensor" in options:
+        return TensorProto(options.pop("tensor"), **options)
+    message = f"not a type: {json.dumps(value)}"
+    raise SchemaError(message)
+
+
+def _default_to_json(field: Field) -> Any:
+    default = field.default
+    if _is_plain(default):
+        return default
+    if _dtypes.is_bytes(field.dtype):
+        return _nested(default, lambda value: {"base64": base64.b64encode(value).decode()})
+    shape = np.shape(default)
+    array = to_array(default, field.dtype, shape)
+    raw = array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+    return {"base64": base64.b64encode(raw).decode(), "shape": list(shape)}
+
+
+def _is_plain(default: Any) -> bool:
+    """Tell whether JSON holds a default as it is."""
+    if isinstance(default, tuple):
+        return all(map(_is_plain, default))
+    return isinstance(default, bool | int | str) or (isinstance(default, float) and math.isfinite(default))
+
+
+def _nested(value: Any, leaf: Any) -> Any:
+    return [_nested(part, leaf) for part in value] if isinstance(value, tuple | list) else leaf(value)
+
+
+def _default_from_json(default: Any, field: Field) -> Any:
+    if _dtypes.is_bytes(field.dtype):
+        return _nested(default, lambda value: base64.b64decode(value["base64"]) if isinstance(value, dict) else value)
+    if not isinstance(default, Mapping):
+        return default
+    dtype = _dtypes.numpy_dtype(field.dtype)
+    array = np.frombuffer(base64.b64decode(default["base64"]), dtype.newbyteorder("<")).astype(dtype)
+    return array.reshape(default["shape"])[()]
+
+
+def save(text: str, path: Path, *, overwrite: bool) -> None:
+    """Write `text` to `path`, which is whole under that name or not there."""
+    if path.exists() and not overwrite:
+        message = f"{path} exists; pass overwrite=True to replace it"
+        raise FileExistsError(message)
+    handle, staged = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(staged).replace(path)
+    except BaseException:
+        with suppress(OSError):
+            Path(staged).unlink()
+        raise

@@ -1,0 +1,138 @@
+"""Layout: where on the wire a field's values lie.
+
+This is the table of docs/format/schema.md as code; reading and writing both follow it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from recordkit.examples import Feature
+
+from . import _dtypes
+from ._fields import AnyField, Array, Field, TensorProto
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from recordkit.examples import Kind
+
+    from ._values import Shape
+
+# Int64List holds these up to one dimension; with more they are pixels or masks, and raw bytes are smaller.
+_SMALL: Final = ("bool", "int8", "int16", "int32", "uint8", "uint16", "uint32")
+
+Storage = Literal["list", "raw", "tensor"]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How one field is stored.
+
+    Attributes:
+        field: What was declared.
+        kind: The kind of list that holds the values.
+        storage: "list": a value is a value; "raw": one value of bytes holds the array; "tensor": a TensorProto.
+        count: How many values a record (or a step) has in that list; None for any number.
+        shape_name: The feature that holds the shape, if there is one.
+        dtype_name: The feature that holds the dtype's name, if there is one.
+        steps: Whether it is a feature list of a SequenceExample.
+    """
+
+    name: str
+    field: AnyField
+    kind: Kind
+    storage: Storage
+    count: int | None
+    shape_name: str | None = None
+    dtype_name: str | None = None
+    steps: bool = False
+
+    @cached_property
+    def dtype(self) -> str:
+        """The dtype's name; empty for a TensorProto of any dtype."""
+        return self.field.dtype or ""
+
+    @cached_property
+    def shape(self) -> Shape | None:
+        """The declared shape; None when even the number of dimensions is left open."""
+        return self.field.shape
+
+    @cached_property
+    def is_bytes(self) -> bool:
+        """Whether values are byte strings, as they lie in the list."""
+        return self.kind == "bytes" and self.storage == "list"
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """The declared shape with 0 for every `?`: that of an array which is not there."""
+        return tuple(size or 0 for size in self.shape or ())
+
+    @cached_property
+    def size(self) -> int | None:
+        """The number of elements of every array; None if they differ."""
+        return None if self.shape is None or None in self.shape else math.prod(self.sizes)
+
+    @cached_property
+    def expected(self) -> str:
+        """What errors say was expected."""
+        return str(self.field)
+
+    @cached_property
+    def wire_names(self) -> tuple[str, ...]:
+        """The names of the features that hold it, its own first."""
+        return tuple(name for name in (self.name, self.shape_name, self.dtype_name) if name is not None)
+
+    @cached_property
+    def features(self) -> tuple[Feature, ...]:
+        """What to ask a decoder for, its own feature first.
+
+        A companion that is missing is marked, not an error of the decoder's, which does not know what it is for.
+        """
+        missing: Literal["error", "mark"] = "mark" if self.field.optional else "error"
+        features = [Feature(self.name, self.kind, self.count, missing, self.steps)]
+        if self.shape_name is not None:
+            rank = None if self.shape is None else len(self.shape)
+            features.append(Feature(self.shape_name, "int64", rank, "mark", self.steps))
+        if self.dtype_name is not None:
+            features.append(Feature(self.dtype_name, "bytes", 1, "mark", self.steps))
+        return tuple(features)
+
+    def numpy_dtype(self) -> np.dtype[Any]:
+        """Return the NumPy dtype of the values; a method because bfloat16 may have to be imported."""
+        return _dtypes.numpy_dtype(self.dtype)
+
+
+def layout_of(name: str, field: AnyField, *, steps: bool = False) -> Layout:
+    """Return how a field is stored under `name`.
+
+    >>> layout_of("x", Field("float64[?,?]")).wire_names
+    ('x', 'x/shape', 'x/dtype')
+    >>> layout_of("x", Field("int32[4]")).kind, layout_of("x", Field("int32[2,2]")).kind
+    ('int64', 'bytes')
+    """
+    if isinstance(field, TensorProto):
+        return Layout(name, field, "bytes", "tensor", 1, steps=steps)
+    if isinstance(field, Array):
+        return Layout(name, field, "bytes", "raw", 1, shape_name=field.shape_from, steps=steps)
+    kind = _list_kind(field)
+    # One `?` alone is told by the number of values or bytes; with more dimensions that is not enough.
+    open_shape = len(field.shape) > 1 and None in field.shape
+    shape_name = f"{name}/shape" if open_shape else None
+    if kind is None:
+        dtype_name = f"{name}/dtype" if open_shape else None
+        return Layout(name, field, "bytes", "raw", 1, shape_name, dtype_name, steps)
+    count = None if None in field.shape else math.prod(size or 0 for size in field.shape)
+    return Layout(name, field, kind, "list", count, shape_name, None, steps)
+
+
+def _list_kind(field: Field) -> Kind | None:
+    """Return the kind of list whose values are the field's values, or None if it is stored as raw bytes."""
+    if field.dtype == "int64" or (field.dtype in _SMALL and len(field.shape) <= 1):
+        return "int64"
+    if field.dtype == "float32":
+        return "float"
+    return "bytes" if _dtypes.is_bytes(field.dtype) else None

@@ -1,0 +1,135 @@
+"""Reading: the features of a batch of records as the column a field declares.
+
+The way there is `_wire`. Whatever is stored that the field does not allow is a `SchemaError` naming record and field.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from recordkit.columns import BytesColumn, Ragged
+
+from ._flat import bytes_column
+from ._read_raw import read_raw, read_tensors
+from ._shapes import read_shapes
+from ._text import first_invalid_text
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ._part import Part
+    from ._values import Shape
+
+Column: TypeAlias = "NDArray[Any] | BytesColumn | Ragged"
+
+
+def read(part: Part) -> Column:
+    """Return a field's column.
+
+    A fixed shape gives an array (for byte strings a `BytesColumn`) with that shape behind the rows; one `?` alone a
+    `Ragged` of one level; more dimensions with a `?` among them a rectangular `Ragged`. For sequences that is the
+    column of all steps, inside a `Ragged` whose first level is the steps of each record.
+    """
+    layout = part.layout
+    if layout.storage == "tensor":
+        tensors = read_tensors(part)
+        return _assembled(part, tensors.values, tensors.offsets, tensors.dims, tensors.shape)
+    values: NDArray[Any] | BytesColumn
+    if layout.storage == "raw":
+        values, offsets = read_raw(part)
+    else:
+        values, offsets = _list_values(part), part.own.offsets
+    if layout.size is not None:
+        return _fixed(part, values, layout.shape or ())
+    if layout.shape is not None and len(layout.shape) == 1:
+        return _assembled(part, values, offsets, None, layout.shape)
+    assert offsets is not None
+    dims = read_shapes(part, np.diff(offsets))
+    return _assembled(part, values, offsets, dims, layout.shape or (None,) * dims.shape[1])
+
+
+def _list_values(part: Part) -> NDArray[Any] | BytesColumn:
+    """Return the values of a list as the field's dtype, every one checked."""
+    values, dtype = part.own.values, part.layout.dtype
+    if isinstance(values, BytesColumn):
+        return _text(part, values) if dtype == "string" else values
+    if dtype in ("int64", "float32"):
+        return values
+    cast = values.astype(part.layout.numpy_dtype())
+    # Unsigned, a negative number is far above 1.
+    bad = values.view(np.uint64) > 1 if dtype == "bool" else cast != values
+    if bad.any():
+        index = int(np.flatnonzero(bad)[0])
+        advice = "Declare int64 to read what is there." if dtype == "bool" else "Declare a wider type, such as int64."
+        raise part.fault(part.item_of(index), str(values[index]), advice=advice)
+    return cast
+
+
+def _text(part: Part, values: BytesColumn) -> BytesColumn:
+    bad = first_invalid_text(values)
+    if bad is not None:
+        raise part.fault(
+            part.item_of(bad), "bytes that are not UTF-8", advice="Declare bytes to read them as they are."
+        )
+    return BytesColumn(values.data, values.offsets, text=True)
+
+
+def _assembled(
+    part: Part,
+    values: NDArray[Any] | BytesColumn,
+    offsets: NDArray[np.int64] | None,
+    dims: NDArray[np.int64] | None,
+    shape: Shape,
+) -> Column:
+    """Return items of these shapes as a column."""
+    if None not in shape:
+        return _fixed(part, values, shape)
+    assert offsets is not None
+    if dims is None or len(shape) == 1:
+        column = Ragged(values, (offsets,))
+    else:
+        column = Ragged.rectangular(_with_trailing(values, dims, shape), dims)
+    if part.own.steps is None:
+        return column
+    return Ragged(column.values, (part.own.steps, *column.offsets))
+
+
+def _with_trailing(
+    values: NDArray[Any] | BytesColumn, dims: NDArray[np.int64], shape: Shape
+) -> NDArray[Any] | BytesColumn:
+    """Return the values with the last dimensions, as far as they are fixed, as dimensions of their own."""
+    leading = len(shape)
+    while shape[leading - 1] is not None:
+        leading -= 1
+    rows = int(np.prod(dims[:, :leading], axis=1).sum())
+    return values.reshape((rows, *(size or 0 for size in shape[leading:])))
+
+
+def _fixed(part: Part, values: NDArray[Any] | BytesColumn, shape: Shape) -> Column:
+    """Return items of one fixed shape as a column, with the default where one is missing."""
+    absent = part.missing() if part.layout.field.default is not None else None
+    if absent is not None:
+        values = _with_default(part, values, absent)
+    column: NDArray[Any] | BytesColumn = values
+    if shape:
+        sizes = tuple(size or 0 for size in shape)
+        column = values.reshape((part.items, *sizes))
+    return column if part.own.steps is None else Ragged(column, (part.own.steps,))
+
+
+def _with_default(
+    part: Part, values: NDArray[Any] | BytesColumn, absent: NDArray[np.bool_]
+) -> NDArray[Any] | BytesColumn:
+    default, size = part.layout.field.default, part.layout.size or 0
+    if isinstance(values, BytesColumn):
+        fill = np.broadcast_to(np.array(default, np.object_), part.layout.sizes).reshape(-1).tolist()
+        strings = values.to_list()
+        for row in np.flatnonzero(absent).tolist():
+            strings[row * size : (row + 1) * size] = fill
+        encoded = [value.encode() if isinstance(value, str) else value for value in strings]
+        return bytes_column(encoded, text=values.text)
+    filled = values.reshape(part.items, size).copy()
+    filled[absent] = np.broadcast_to(np.asarray(default, filled.dtype), part.layout.sizes).reshape(-1)
+    return filled.reshape(-1)

@@ -1,0 +1,142 @@
+"""Rows: dicts, checked one by one and gathered into chunks of records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from recordkit import examples
+from recordkit._core import RowBuilder
+from recordkit.columns import BytesColumn
+from recordkit.errors import SchemaError
+
+from . import _dtypes
+from ._flat import Flat, join
+from ._intake import converter
+from ._wire import add_to, to_wire
+from ._words import listed, quoted, unknown_name
+
+if TYPE_CHECKING:
+    from recordkit.examples import Values
+    from recordkit.records import Chunk
+
+    from ._items import Converter
+    from ._layout import Layout
+
+
+class RowEncoder:
+    """Takes rows and gives chunks of framed records.
+
+    Made by `Schema.encoder`. It belongs to one thread.
+
+    >>> from recordkit.schema import Schema
+    >>> encoder = Schema({"id": "int64", "note": "string?"}).encoder()
+    >>> encoder.append({"id": 7})
+    >>> encoder.append({"id": 8, "note": "seen"})
+    >>> len(encoder), len(encoder.take()), len(encoder)
+    (2, 2, 0)
+    """
+
+    def __init__(self, layouts: Iterable[Layout], *, sequence: bool) -> None:
+        self._layouts = tuple(layouts)
+        self._sequence = sequence
+        names = {layout.name: layout for layout in self._layouts}
+        self._builder = RowBuilder([_spec(layout) for layout in self._layouts], lambda row: flat_row(row, names))
+
+    def __len__(self) -> int:
+        return len(self._builder)
+
+    def append(self, row: Mapping[str, Any]) -> None:
+        """Take a row, whole or not at all.
+
+        Raises:
+            SchemaError: The row does not fit the schema; nothing of it was kept.
+        """
+        self._builder.append(row)
+
+    def take(self) -> Chunk:
+        """Return the rows taken so far as records, and start anew."""
+        rows = len(self._builder)
+        columns: dict[str, Values] = {}
+        for layout, taken in zip(self._layouts, self._builder.take(), strict=True):
+            add_to(columns, to_wire(layout, _flat_of(layout, taken, rows)), layout.name)
+        return examples.encode(columns, rows, sequence=self._sequence)
+
+
+def _operation(layout: Layout) -> str:
+    """Return how the row builder may take a value by itself: only where any value of that Python type fits."""
+    if layout.steps or layout.storage != "list" or layout.shape != ():
+        return "object"
+    if layout.dtype in _dtypes.INTEGERS:
+        return "int"
+    return {"float32": "float", "string": "text", "bytes": "bytes"}.get(layout.dtype, "object")
+
+
+def _spec(layout: Layout) -> tuple[str, str, int, int, bool, Any]:
+    operation = _operation(layout)
+    low, high = _dtypes.bounds(layout.dtype) if operation == "int" else (0, 0)
+    return layout.name, operation, low, high, layout.field.optional, _plain(operation, converter(layout))
+
+
+def _plain(operation: str, convert: Converter) -> Converter:
+    """Return a converter whose results the row builder takes: exactly int, float, bytes or str."""
+    if operation == "float":
+        return lambda value: float(convert(value))
+    if operation == "text":
+        return lambda value: convert(value).decode()
+    return convert
+
+
+def _flat_of(layout: Layout, taken: Any, rows: int) -> Flat:
+    """Return what the row builder gathered of one field."""
+    operation = _operation(layout)
+    if operation == "object":
+        return join(layout, taken[0])
+    if operation in ("int", "float"):
+        values, states = taken
+        return Flat(rows, values, states=states)
+    data, offsets, states = taken
+    return Flat(rows, BytesColumn(data, offsets), states=states)
+
+
+def flat_row(row: Any, names: Mapping[str, Layout]) -> dict[str, Any]:
+    """Return a row with nested dicts flattened to `a/b`, and with a value for every field that is never missing.
+
+    Raises:
+        SchemaError: It is no dict, lacks a field, or has one that is not in the schema.
+    """
+    if not isinstance(row, Mapping):
+        message = f"a row is a dict of field names and values, found {type(row).__name__}"
+        raise SchemaError(message)
+    flat = flattened(row, names)
+    for name, layout in names.items():
+        if name not in flat and not layout.field.optional:
+            hint = f"The row has {listed(map(str, row))}." if row else "The row is empty."
+            message = f"{name}: missing from the row\n  {hint} Declare '{layout.expected}?' if it may be missing."
+            raise SchemaError(message, field=name, expected=layout.expected, found="nothing")
+    return flat
+
+
+def flattened(values: Mapping[Any, Any], names: Mapping[str, Any]) -> dict[str, Any]:
+    """Return nested dicts as one, with names such as `a/b`; names that no field has are refused."""
+    flat: dict[str, Any] = {}
+    _flatten_into(flat, values, names, "")
+    return flat
+
+
+def _flatten_into(flat: dict[str, Any], values: Mapping[Any, Any], names: Mapping[str, Any], prefix: str) -> None:
+    for key, value in values.items():
+        if not isinstance(key, str):
+            message = f"field names are strings, found {quoted(key)} as one"
+            raise SchemaError(message)
+        name = prefix + key
+        if name in flat:
+            message = f"{name}: given twice\n  Once under its full name, once in a nested dict."
+            raise SchemaError(message, field=name)
+        if name in names:
+            flat[name] = value
+        elif isinstance(value, Mapping):
+            _flatten_into(flat, value, names, f"{name}/")
+        elif value is not None or not any(other.startswith(f"{name}/") for other in names):
+            # None for a nested dict: every field in it is missing.
+            raise unknown_name(name, names)

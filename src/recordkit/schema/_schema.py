@@ -1,0 +1,354 @@
+"""Schema: the names, types and shapes of a dataset's fields."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from recordkit.errors import SchemaError
+
+from . import _compare, _infer, _json, _observe, _print, _tensorflow
+from ._batches import Plan, encode_columns, gather_columns
+from ._declarations import flat_fields, layouts_of
+from ._intake import converter
+from ._rows import RowEncoder, flat_row
+from ._words import unknown_name
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from recordkit.columns import Batch
+    from recordkit.records import Chunk
+
+    from ._compare import Difference
+    from ._declarations import Declared
+    from ._fields import AnyField
+    from ._layout import Layout
+
+
+class Schema:
+    """What every record of a dataset holds.
+
+    Immutable, safe to share between threads, and equal to any other with the same fields.
+
+    Args:
+        fields: A type for each name: text of the schema language, a `Field`, an `Array`, a `TensorProto`, or a dict
+            of more of them, whose names are joined with `/`.
+        sequences: The same for fields that have one value a step: records are then `tf.train.SequenceExample`s.
+
+    >>> schema = Schema({"id": "int64", "box": {"size": "float32[2]"}, "note": "string?"})
+    >>> print(schema)
+    rk.Schema({
+        "id":       "int64",
+        "box/size": "float32[2]",
+        "note":     "string?",
+    })
+    >>> rows = [{"id": 1, "box": {"size": [0.5, 2]}}, {"id": 2, "box/size": [1, 1], "note": "seen"}]
+    >>> batch = schema.decode(schema.encode_rows(rows))
+    >>> batch["box/size"].tolist(), batch["note"][1], batch.valid("note").tolist()
+    ([[0.5, 2.0], [1.0, 1.0]], 'seen', [False, True])
+    """
+
+    def __init__(self, fields: Mapping[str, Declared], *, sequences: Mapping[str, Declared] | None = None) -> None:
+        self._fields = MappingProxyType(flat_fields(fields))
+        self._sequences = MappingProxyType(flat_fields(sequences or {}))
+        self._layouts = MappingProxyType(layouts_of(self._fields, self._sequences))
+        # Filled as selections are asked for. Two threads may both make a plan; either will do.
+        self._plans: dict[tuple[str, ...] | None, Plan] = {}
+
+    @property
+    def fields(self) -> Mapping[str, AnyField]:
+        """The fields with one value a record."""
+        return self._fields
+
+    @property
+    def sequences(self) -> Mapping[str, AnyField]:
+        """The fields with one value a step."""
+        return self._sequences
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all fields, sequences last."""
+        return tuple(self._layouts)
+
+    def wire_names(self, name: str) -> tuple[str, ...]:
+        """Return the names of the features that store a field: its own, then its companions.
+
+        >>> Schema({"depth": "float64[?,?]"}).wire_names("depth")
+        ('depth', 'depth/shape', 'depth/dtype')
+        """
+        return self._layout(name).wire_names
+
+    def select(self, *names: str) -> Schema:
+        """Return the schema of these fields only, in the order given.
+
+        >>> Schema({"id": "int64", "label": "int64"}).select("label").names
+        ('label',)
+        """
+        for name in names:
+            self._layout(name)
+        return Schema(
+            {name: self._fields[name] for name in names if name in self._fields},
+            sequences={name: self._sequences[name] for name in names if name in self._sequences},
+        )
+
+    def drop(self, *names: str) -> Schema:
+        """Return the schema without these fields.
+
+        >>> Schema({"id": "int64", "label": "int64"}).drop("lable")
+        Traceback (most recent call last):
+            ...
+        recordkit.errors.SchemaError: lable: not in the schema
+          Did you mean 'label'?
+        """
+        for name in names:
+            self._layout(name)
+        return self.select(*(name for name in self.names if name not in names))
+
+    def _layout(self, name: str) -> Layout:
+        try:
+            return self._layouts[name]
+        except KeyError:
+            raise unknown_name(name, self._layouts) from None
+
+    # --- Writing
+
+    def encoder(self) -> RowEncoder:
+        """Return an encoder that takes rows one by one."""
+        return RowEncoder(self._layouts.values(), sequence=bool(self._sequences))
+
+    def encode_rows(self, rows: Iterable[Mapping[str, Any]]) -> Chunk:
+        """Return rows as records.
+
+        Raises:
+            SchemaError: At the first row that does not fit, naming it.
+        """
+        encoder = self.encoder()
+        for number, row in enumerate(rows):
+            try:
+                encoder.append(row)
+            except SchemaError as error:
+                raise _in_row(error, number) from None
+        return encoder.take()
+
+    def encode(
+        self,
+        columns: Mapping[str, Any] | Batch,
+        rows: int | None = None,
+        *,
+        valid: Mapping[str, NDArray[np.bool_]] | None = None,
+    ) -> Chunk:
+        """Return columns as records: the fast way.
+
+        Args:
+            columns: For each field an array with a row a record, a list, a `Ragged` or a `BytesColumn`; or a `Batch`.
+                An optional field may be left out.
+            rows: How many records, where there is no column to tell.
+            valid: Masks for optional fields, False where a value is missing. In a list, None says the same.
+
+        Raises:
+            SchemaError: At the first value that does not fit, naming field and row.
+
+        >>> import numpy as np
+        >>> schema = Schema({"id": "int64", "tokens": "int64[?]"})
+        >>> len(schema.encode({"id": np.arange(3), "tokens": [[5], [], [6, 7]]}))
+        3
+        """
+        return encode_columns(self._layouts, columns, rows, valid or {}, sequence=bool(self._sequences))
+
+    def check(self, row: Mapping[str, Any]) -> None:
+        """Raise `SchemaError` if a row does not fit, as writing it would.
+
+        >>> Schema({"age": "uint8"}).check({"age": 300})
+        Traceback (most recent call last):
+            ...
+        recordkit.errors.SchemaError: age: expected uint8, found 300
+          uint8 holds 0 to 255. Declare int16.
+        """
+        flat = flat_row(row, self._layouts)
+        for name, layout in self._layouts.items():
+            if flat.get(name) is not None or not layout.field.optional:
+                converter(layout)(flat.get(name))
+
+    def check_columns(
+        self,
+        columns: Mapping[str, Any] | Batch,
+        rows: int | None = None,
+        *,
+        valid: Mapping[str, NDArray[np.bool_]] | None = None,
+    ) -> None:
+        """Raise `SchemaError` if columns do not fit, as `encode` would."""
+        gather_columns(self._layouts, columns, rows, valid or {})
+
+    # --- Reading
+
+    def decode(
+        self,
+        chunk: Chunk,
+        *,
+        select: Iterable[str] | None = None,
+        start: int = 0,
+        stop: int | None = None,
+        path: str | None = None,
+    ) -> Batch:
+        """Return records as columns.
+
+        Args:
+            chunk: Records, as `encode` or a reader gives them.
+            select: The names of the fields to read; the others are not looked at.
+            start: The first record of the chunk to read.
+            stop: The record to stop before; None for all.
+            path: The file the chunk is from, to name in errors.
+
+        Raises:
+            SchemaError: A record lacks a field or has another kind of list. Values that are not what was declared
+                are found when their column is first asked for.
+            CorruptRecordError: A payload is not an Example.
+        """
+        key = None if select is None else tuple(select)
+        plan = self._plans.get(key)
+        if plan is None:
+            layouts = [self._layout(name) for name in (self.names if key is None else key)]
+            plan = self._plans[key] = Plan(layouts, sequence=bool(self._sequences))
+        return plan.decode(chunk, start, stop, path)
+
+    # --- Schemas from data
+
+    @classmethod
+    def of_rows(cls, rows: Iterable[Mapping[str, Any]]) -> Schema:
+        """Return the schema that holds these rows as they are.
+
+        Python floats become float32, which is said once in the log; NumPy values keep their dtype. Shapes are fixed
+        where they agree in all rows. A field that is None or absent in some row may be missing.
+
+        >>> Schema.of_rows([{"id": 1, "tokens": [1, 2], "note": None}, {"id": 2, "tokens": [3], "note": "seen"}])
+        Schema({'id': 'int64', 'tokens': 'int64[?]', 'note': 'string?'})
+        """
+        return cls(_observe.fields_of_rows(rows))
+
+    @classmethod
+    def of_columns(cls, columns: Mapping[str, Any]) -> Schema:
+        """Return the schema that holds these columns as they are.
+
+        >>> import numpy as np
+        >>> Schema.of_columns({"id": np.arange(3), "name": ["a", "b", "c"]})
+        Schema({'id': 'int64', 'name': 'string'})
+        """
+        return cls(_observe.fields_of_columns(columns))
+
+    @classmethod
+    def infer(cls, chunks: Chunk | Iterable[Chunk], *, path: str | None = None) -> Schema:
+        """Return a schema that reads these records, told from what is in them.
+
+        The wire says which kind of list a field is and how long; byte strings are taken for text or pictures if all
+        of them are; arrays are known by the shape beside them. Narrow integers and raw bytes without a shape cannot
+        be told from int64 and bytes.
+
+        >>> schema = Schema({"x": "float32[3]", "depth": "float64[?,?]"})
+        >>> Schema.infer(schema.encode_rows([{"x": [1, 2, 3], "depth": [[1.5]]}]))
+        Schema({'depth': 'float64[?,?]', 'x': 'float32[3]'})
+        """
+        fields, sequences = _infer.fields_of_chunks(chunks, path=path)
+        return cls(fields, sequences=sequences)
+
+    # --- Comparing
+
+    def compare(self, other: Schema) -> tuple[Difference, ...]:
+        """Return what is different in `other`, seen from this schema; nothing if they agree."""
+        return _compare.differences(self._fields, self._sequences, other.fields, other.sequences)
+
+    def explain_difference(self, other: Schema) -> str:
+        """Return in words what is different in `other`, a line each; empty if they agree.
+
+        >>> ours, theirs = Schema({"id": "int64", "label": "int64"}), Schema({"id": "int32", "lable": "int64"})
+        >>> print(ours.explain_difference(theirs))
+        id: expected int64, found int32
+        label: missing; did you mean 'lable'?
+        lable: not expected; did you mean 'label'?
+        """
+        return "\n".join(difference.words for difference in self.compare(other))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Schema):
+            return NotImplemented
+        return self._fields == other._fields and self._sequences == other._sequences
+
+    def __hash__(self) -> int:
+        return hash((frozenset(self._fields.items()), frozenset(self._sequences.items())))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (dict(self._fields), dict(self._sequences))
+
+    # --- Saving and printing
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the schema as plain dicts, lists, strings and numbers, for a JSON file that holds more than it."""
+        return _json.to_dict(self._fields, self._sequences)
+
+    def to_json(self) -> str:
+        """Return the schema as JSON text, which `from_json` reads."""
+        return _json.dumps(self.to_dict())
+
+    @classmethod
+    def from_json(cls, text: str | Mapping[str, Any]) -> Schema:
+        """Return the schema that `to_json` or `to_dict` gave.
+
+        >>> schema = Schema({"id": "int64", "note": "string?"})
+        >>> Schema.from_json(schema.to_json()) == schema
+        True
+        """
+        fields, sequences = _json.parse(text)
+        return cls(fields, sequences=sequences)
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the schema to a JSON file, which appears whole or not at all."""
+        _json.save(self.to_json(), Path(path), overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Schema:
+        """Return the schema that `save` wrote."""
+        fields, sequences = _json.parse(Path(path).read_text("utf-8"), path=str(path))
+        return cls(fields, sequences=sequences)
+
+    def __str__(self) -> str:
+        return _print.table(self._fields, self._sequences)
+
+    def __repr__(self) -> str:
+        return _print.line(self._fields, self._sequences)
+
+    # --- TensorFlow
+
+    def to_feature_description(self) -> Any:
+        """Return what `tf.io.parse_example` needs to read the records; imports TensorFlow.
+
+        With sequences, a pair: the context and the sequence features of `tf.io.parse_sequence_example`.
+        """
+        return _tensorflow.feature_description(self._layouts)
+
+    @classmethod
+    def from_feature_description(
+        cls, description: Mapping[str, Any], sequence_description: Mapping[str, Any] | None = None
+    ) -> Schema:
+        """Return the schema that reads what `tf.io.parse_example` reads with this description.
+
+        TensorFlow does not tell text from bytes: strings become bytes. Needs no TensorFlow.
+        """
+        fields = _tensorflow.fields_of_description(description)
+        sequences = _tensorflow.sequences_of_description(sequence_description or {})
+        return cls(fields, sequences=sequences)
+
+
+def _restored(fields: Mapping[str, AnyField], sequences: Mapping[str, AnyField]) -> Schema:
+    return Schema(fields, sequences=sequences)
+
+
+def _in_row(error: SchemaError, row: int) -> SchemaError:
+    """Return the error about one row with the row named."""
+    first, _, rest = str(error).partition("\n  ")
+    message = f"{first}\n  In row {row}. {rest}".rstrip()
+    return SchemaError(message, field=error.field, record=row, expected=error.expected, found=error.found)

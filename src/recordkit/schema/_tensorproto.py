@@ -1,0 +1,266 @@
+"""TensorProto: the message in which `tf.io.serialize_tensor` keeps a tensor, read and written without TensorFlow.
+
+    message TensorProto {
+      DataType dtype = 1;  TensorShapeProto tensor_shape = 2;
+      bytes tensor_content = 4;                      // little-endian, row-major; else one of:
+      float float_val = 5;  double double_val = 6;   int32 int_val = 7;       bytes string_val = 8;
+      float scomplex_val = 9;  int64 int64_val = 10; bool bool_val = 11;      double dcomplex_val = 12;
+      int32 half_val = 13;  uint32 uint32_val = 16;  uint64 uint64_val = 17;  // all repeated
+    }
+    message TensorShapeProto { message Dim { int64 size = 1; } repeated Dim dim = 2; bool unknown_rank = 3; }
+
+Where a typed list has fewer values than the shape, the last one repeats; an empty list means zeros.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from recordkit.errors import SchemaError
+
+from . import _dtypes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+# DataType numbers, from tensorflow/core/framework/types.proto.
+_NUMBERS: Final = {
+    "float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int16": 5, "int8": 6, "bytes": 7, "complex64": 8,
+    "int64": 9, "bool": 10, "bfloat16": 14, "uint16": 17, "complex128": 18, "float16": 19, "uint32": 22, "uint64": 23,
+}  # fmt: skip
+_NAMES: Final = {number: name for name, number in _NUMBERS.items()}
+
+# The typed list of each dtype, and the NumPy dtype of a value in it: fixed-width ones as they lie, varints as 64 bits.
+_LISTS: Final = {
+    "float32": (5, "<f4"), "float64": (6, "<f8"), "complex64": (9, "<f4"), "complex128": (12, "<f8"),
+    "int64": (10, ""), "bool": (11, ""), "float16": (13, ""), "bfloat16": (13, ""), "uint32": (16, ""),
+    "uint64": (17, ""), "int32": (7, ""), "uint8": (7, ""), "int16": (7, ""), "int8": (7, ""), "uint16": (7, ""),
+}  # fmt: skip
+
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+
+# A tensor whose values repeat may be small on the wire and huge in memory; more than this is taken for damage.
+MOST_BYTES: Final = 1 << 30
+
+
+def parse_tensor(data: bytes, *, most_bytes: int = MOST_BYTES) -> NDArray[Any]:
+    r"""Return the tensor in a serialized TensorProto; byte strings come as an array of objects.
+
+    Args:
+        data: What `tf.io.serialize_tensor` returned.
+        most_bytes: Refuse tensors that would take more memory than this.
+
+    >>> parse_tensor(b"\x08\x03\x12\x04\x12\x02\x08\x03:\x01\x07").tolist()
+    [7, 7, 7]
+    """
+    try:
+        return _parsed(memoryview(data), most_bytes)
+    except SchemaError:
+        raise
+    except (IndexError, TypeError, ValueError):
+        message = f"{len(data)} bytes that are no TensorProto\n  Declare bytes to read them as they are."
+        raise SchemaError(message) from None
+
+
+def serialize_tensor(array: NDArray[Any]) -> bytes:
+    r"""Return an array as a serialized TensorProto, byte for byte as `tf.io.serialize_tensor` does.
+
+    Args:
+        array: Numbers, or an array of objects that are all bytes.
+
+    >>> serialize_tensor(np.array([7, 7], np.int32))
+    b'\x08\x03\x12\x04\x12\x02\x08\x02"\x08\x07\x00\x00\x00\x07\x00\x00\x00'
+    """
+    name = "bytes" if array.dtype == np.object_ else _dtypes.name_of(array.dtype)
+    if name not in _NUMBERS:
+        message = f"TensorFlow has no {name}, so no TensorProto holds it\n  View it as another dtype, such as int64."
+        raise SchemaError(message)
+    dims = b"".join(_field(2, _varint_field(1, size)) for size in array.shape)
+    head = _varint_field(1, _NUMBERS[name]) + _field(2, dims)
+    if name == "bytes":
+        return head + b"".join(_field(8, value) for value in array.reshape(-1).tolist())
+    content = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+    return head + (_field(4, content) if content else b"")
+
+
+def _parsed(data: memoryview, most_bytes: int) -> NDArray[Any]:
+    number, shape, content, lists = _parts(data)
+    name = _NAMES.get(number)
+    if name is None:
+        message = (
+            f"a TensorProto of DataType {number}, which recordkit cannot hold\n  Declare bytes to read it as it is."
+        )
+        raise SchemaError(message)
+    size = _checked_size(shape, name, most_bytes)
+    if name == "bytes":
+        return _strings(size, content, lists.get(8, [])).reshape(shape)
+    return _numbers(name, size, content, lists).reshape(shape)
+
+
+def _parts(data: memoryview) -> tuple[int, tuple[int, ...], bytes, dict[int, list[Any]]]:
+    """Return a message's dtype, shape, content and typed lists."""
+    number, content = 0, b""
+    shape: list[int] = []
+    lists: dict[int, list[Any]] = {}
+    for field, wire, value in _fields(data):
+        if field == 1 and wire == _VARINT:
+            number = value
+        elif field == 2 and wire == _BYTES:
+            shape += _dims(value)
+        elif field == 4 and wire == _BYTES:
+            content = bytes(value)
+        else:
+            lists.setdefault(field, []).append((wire, value))
+    return number, tuple(shape), content, lists
+
+
+def _dims(data: memoryview) -> Iterator[int]:
+    for field, _, dim in _fields(data):
+        if field == 2:
+            sizes = [value for number, _, value in _fields(dim) if number == 1]
+            yield sizes[-1] if sizes else 0
+        elif field == 3 and dim:
+            raise ValueError  # a shape of unknown rank belongs to no tensor
+
+
+def _checked_size(shape: tuple[int, ...], name: str, most_bytes: int) -> int:
+    """Return the number of elements, refusing shapes no tensor has."""
+    itemsize = 8 if name == "bytes" else _dtypes.numpy_dtype(name).itemsize
+    # The product without zeros, because NumPy multiplies the sizes of empty arrays too.
+    if len(shape) > 32 or any(size >= 2**63 for size in shape):
+        message = f"a TensorProto of the impossible shape {list(shape)}"
+        raise SchemaError(message)
+    needed = math.prod(size for size in shape if size) * itemsize
+    if needed > most_bytes:
+        message = (
+            f"a TensorProto of shape {list(shape)}, which takes {needed} bytes\n  At most {most_bytes} are allowed."
+        )
+        raise SchemaError(message)
+    return math.prod(shape)
+
+
+def _numbers(name: str, size: int, content: bytes, lists: dict[int, list[Any]]) -> NDArray[Any]:
+    dtype = _dtypes.numpy_dtype(name)
+    if content and size:
+        if len(content) != size * dtype.itemsize:
+            message = f"a TensorProto with {len(content)} bytes for {size} values of {name}"
+            raise SchemaError(message)
+        return np.frombuffer(content, _little(dtype)).astype(dtype)
+    field, fixed = _LISTS[name]
+    values = _typed_values(lists.get(field, []), fixed)
+    if fixed and name.startswith("complex"):
+        values = values[: len(values) // 2 * 2].view(dtype)
+    elif name in ("float16", "bfloat16"):
+        values = values.astype(np.uint16).view(dtype)
+    elif not fixed:
+        # Varints hold two's complement in 64 bits, so cutting off the upper ones gives the number.
+        values = values != 0 if name == "bool" else values.astype(dtype)
+    return _repeated(values.astype(dtype, copy=False), size)
+
+
+def _little(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return dtype if np.little_endian else dtype.newbyteorder("<")
+
+
+def _typed_values(chunks: list[Any], fixed: str) -> NDArray[Any]:
+    """Return the values of a typed list, packed or not."""
+    if fixed:
+        return np.frombuffer(b"".join(value for _, value in chunks), fixed)
+    numbers = [number for wire, value in chunks for number in ([value] if wire == _VARINT else _varints(value))]
+    return np.array(numbers, np.uint64)
+
+
+def _repeated(values: NDArray[Any], size: int) -> NDArray[Any]:
+    if len(values) >= size:
+        return values[:size].copy()
+    whole = np.zeros(size, values.dtype)
+    if len(values):
+        whole[: len(values)] = values
+        whole[len(values) :] = values[-1]
+    return whole
+
+
+def _strings(size: int, content: bytes, chunks: list[Any]) -> NDArray[Any]:
+    values = _string_content(memoryview(content), size) if content else [bytes(value) for _, value in chunks]
+    array = np.empty(size, np.object_)
+    array[:] = (values + [values[-1] if values else b""] * (size - len(values)))[:size]
+    return array
+
+
+def _string_content(content: memoryview, size: int) -> list[bytes]:
+    """Return byte strings from tensor_content: all their lengths as varints, then all their bytes."""
+    lengths, at = [], 0
+    for _ in range(size):
+        length, at = _varint(content, at)
+        lengths.append(length)
+    ends = list(accumulate(lengths, initial=at))
+    if ends.pop(0) + sum(lengths) != len(content):
+        message = f"a TensorProto whose {size} byte strings do not fill its {len(content)} bytes"
+        raise SchemaError(message)
+    return [bytes(content[end - length : end]) for end, length in zip(ends, lengths, strict=True)]
+
+
+def _fields(data: memoryview) -> Iterator[tuple[int, int, Any]]:
+    """Yield each field of a message: its number, its wire type, and an int or the bytes."""
+    at = 0
+    while at < len(data):
+        tag, at = _varint(data, at)
+        wire = tag & 7
+        if wire == _VARINT:
+            value, at = _varint(data, at)
+            yield tag >> 3, wire, value
+            continue
+        if wire == _BYTES:
+            length, at = _varint(data, at)
+        elif wire in (_FIXED64, _FIXED32):
+            length = 8 if wire == _FIXED64 else 4
+        else:
+            raise ValueError  # groups, which no TensorProto has
+        if length > len(data) - at:
+            raise ValueError
+        yield tag >> 3, wire, data[at : at + length]
+        at += length
+
+
+def _varint(data: memoryview, at: int) -> tuple[int, int]:
+    number = shift = 0
+    while True:
+        byte = data[at]  # IndexError where the bytes end: the caller's to word
+        number |= (byte & 0x7F) << shift
+        at += 1
+        if byte < 0x80:
+            return number & (2**64 - 1), at
+        shift += 7
+        if shift > 63:
+            raise ValueError
+
+
+def _varints(data: memoryview) -> Iterator[int]:
+    at = 0
+    while at < len(data):
+        number, at = _varint(data, at)
+        yield number
+
+
+def _varint_field(field: int, number: int) -> bytes:
+    # Zero is the default, which protobuf leaves out.
+    return _encoded(field << 3) + _encoded(number) if number else b""
+
+
+def _field(field: int, value: bytes) -> bytes:
+    return _encoded(field << 3 | _BYTES) + _encoded(len(value)) + value
+
+
+def _encoded(number: int) -> bytes:
+    data = bytearray()
+    while number > 0x7F:
+        data.append(number & 0x7F | 0x80)
+        number >>= 7
+    data.append(number)
+    return bytes(data)

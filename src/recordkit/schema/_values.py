@@ -1,0 +1,252 @@
+"""Values: one Python value checked against a dtype and a shape, and made into what is stored.
+
+Knows dtypes and shapes, not fields or records: what does not fit is a `Misfit`. Whole columns are `_gather`'s.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from recordkit.columns import BytesColumn, Ragged
+
+from . import _dtypes
+from ._exact import fit
+from ._pictures import picture_bytes
+from ._words import Misfit, quoted
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Shape: TypeAlias = tuple[int | None, ...]
+
+# Python's own numbers carry no promise of width, so a float field rounds them; NumPy's do, so they must fit exactly.
+_PYTHON_NUMBERS = frozenset({int, float, complex})
+
+_EQUAL_LENGTHS = "An array has rows of equal length; pad them, or flatten."
+
+
+def to_int(value: Any, dtype: str) -> int:
+    """Return a scalar for an integer field.
+
+    >>> to_int(np.int64(3), "int8"), to_int(True, "int8")
+    (3, 1)
+    """
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if not isinstance(value, int | np.integer | np.bool_):
+        raise _not_a_scalar(value, dtype)
+    low, high = _dtypes.bounds(dtype)
+    number = int(value)
+    if not low <= number <= high:
+        raise Misfit(found=quoted(number), advice=f"{dtype} holds {low} to {high}. {_wider(number, dtype)}")
+    return number
+
+
+def _wider(number: int, dtype: str) -> str:
+    """Return the advice to declare the narrowest type that holds `number` and all that `dtype` does, if one does."""
+    low, high = _dtypes.bounds(dtype)
+    for name in ("int16", "uint16", "int32", "uint32", "int64", "uint64"):
+        least, most = _dtypes.bounds(name)
+        if least <= min(low, number) and max(high, number) <= most:
+            return f"Declare {name}."
+    return "No integer type holds it as well."
+
+
+def to_array(value: Any, dtype: str, shape: Shape | None, *, rounding: bool = False) -> NDArray[Any]:
+    """Return a value as an array of exactly this numeric dtype and a shape that `shape` allows, None being any.
+
+    >>> to_array([[1, 2], [3, 4]], "uint8", (2, None)).tolist()
+    [[1, 2], [3, 4]]
+    """
+    array, python_numbers = _as_numpy(value, dtype, shape)
+    if array.size == 0 and isinstance(value, list | tuple):
+        array = array.astype(_dtypes.numpy_dtype(dtype))  # an empty list has no dtype of its own
+    if shape is not None:
+        check_shape(array.shape, shape)
+    return fit(array, dtype, rounding=rounding or python_numbers)
+
+
+def check_shape(found: tuple[int, ...], declared: Shape) -> None:
+    """Raise `Misfit` unless `declared` allows the shape `found`."""
+    if len(found) == len(declared) and all(d is None or d == f for f, d in zip(found, declared, strict=True)):
+        return
+    advice = "Write ? for a dimension that varies." if len(found) == len(declared) else ""
+    raise Misfit(found="a scalar" if found == () else f"shape {shape_text(found)}", advice=advice)
+
+
+def shape_text(shape: Shape) -> str:
+    """Return a shape as the schema language writes it.
+
+    >>> shape_text((2, None))
+    '[2,?]'
+    """
+    return f"[{','.join('?' if size is None else str(size) for size in shape)}]"
+
+
+def _as_numpy(value: Any, dtype: str, shape: Shape | None) -> tuple[NDArray[Any], bool]:
+    """Return a value as an array, and whether it was made of Python's own numbers."""
+    if isinstance(value, np.ndarray):
+        if isinstance(value, np.ma.MaskedArray):
+            raise Misfit(
+                found="a masked array", advice="What the mask hides would be stored. Fill it first: .filled(...)."
+            )
+        return (value, False) if value.dtype != np.object_ else _as_numpy(value.tolist(), dtype, shape)
+    if isinstance(value, np.generic):
+        return np.asarray(value), False
+    if isinstance(value, list | tuple | range | bool | int | float | complex):
+        types = _leaf_types(value)
+        return _from_list(value, dtype, types), types <= _PYTHON_NUMBERS
+    if isinstance(value, datetime.date | datetime.timedelta):
+        return _from_datetime(value), False
+    if isinstance(value, Ragged):
+        found, values = _rectangle(value)
+        return np.asarray(values).reshape(found), False
+    if not isinstance(value, str | bytes | bytearray | Mapping) and hasattr(value, "__array__"):
+        return np.asarray(value), False
+    raise _not_a_scalar(value, dtype) if shape == () else _not_an_array(value, dtype)
+
+
+def _rectangle(value: Ragged) -> tuple[tuple[int, ...], NDArray[Any] | BytesColumn]:
+    """Return the shape of lists in lists that are all equally long, and what they hold."""
+    shape = [len(value)]
+    for level in value.offsets:
+        lengths = set(np.diff(level).tolist())
+        if len(lengths) > 1:
+            raise Misfit(found="lists of differing lengths", advice=_EQUAL_LENGTHS)
+        shape.append(lengths.pop() if lengths else 0)
+    return (*shape, *value.values.shape[1:]), value.values
+
+
+def _from_list(value: Any, dtype: str, types: set[type]) -> NDArray[Any]:
+    """Return Python values of these types, nested or not, as an array."""
+    wrong = types & {str, bytes, bytearray, type(None), dict}
+    if wrong:
+        raise Misfit(found=f"a list with {_type_name(min(wrong, key=str))} in it", advice=_convert_first(dtype))
+    if isinstance(value, list | tuple) and types & {datetime.datetime, datetime.date, datetime.timedelta}:
+        return np.array([_as_numpy(item, dtype, ())[0] for item in value])
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise Misfit(found="lists of differing lengths", advice=_EQUAL_LENGTHS) from None
+    # Python integers that no NumPy integer dtype holds together became floats or objects: look at each.
+    if types == {int} and array.dtype.kind in "fO" and array.size and dtype in _dtypes.INTEGERS:
+        numbers = [to_int(number, dtype) for number in np.array(value, np.object_).reshape(-1)]
+        return np.array(numbers, dtype).reshape(array.shape)
+    return array
+
+
+def _leaf_types(value: Any) -> set[type]:
+    """Return the types of what a nested list holds."""
+    if not isinstance(value, list | tuple):
+        return {int} if isinstance(value, range) else {type(value)}
+    types = set(map(type, value))
+    if types & {list, tuple}:
+        return set[type]().union(*map(_leaf_types, value))
+    return types
+
+
+def _from_datetime(value: datetime.date | datetime.timedelta) -> NDArray[Any]:
+    if isinstance(value, datetime.timedelta):
+        return np.asarray(np.timedelta64(value))
+    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+        raise Misfit(
+            found="a datetime with a time zone", advice="NumPy's have none: .astimezone(UTC).replace(tzinfo=None)."
+        )
+    return np.asarray(np.datetime64(value))
+
+
+def to_bytes(value: Any, dtype: str) -> bytes:
+    r"""Return a scalar for a string, bytes, jpeg or png field, as the bytes stored.
+
+    >>> to_bytes("naïve", "string"), to_bytes(bytearray(b"x"), "bytes")
+    (b'na\xc3\xafve', b'x')
+    """
+    if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "USTO":
+        value = value[()]
+    if dtype == "string":
+        return _encoded_text(value)
+    if dtype in ("jpeg", "png"):
+        return picture_bytes(value, dtype)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    if isinstance(value, str):
+        raise Misfit(found="str", advice="Declare string, or encode it: .encode().")
+    raise Misfit(found=_type_name(type(value)))
+
+
+def _encoded_text(value: Any) -> bytes:
+    if not isinstance(value, str):
+        advice = "Declare bytes, or decode it: .decode()." if isinstance(value, bytes | bytearray | memoryview) else ""
+        raise Misfit(found=_type_name(type(value)), advice=advice)
+    try:
+        return value.encode()
+    except UnicodeEncodeError as error:
+        advice = "It has no UTF-8. Mend it with .encode('utf-8', 'replace').decode(), or declare bytes."
+        raise Misfit(found=f"text with a lone surrogate at character {error.start}", advice=advice) from None
+
+
+def to_byte_strings(value: Any, dtype: str, shape: Shape) -> tuple[tuple[int, ...], list[bytes]]:
+    """Return an array of byte strings as its shape and its values, row-major.
+
+    >>> to_byte_strings([["a", "b"]], "string", (None, 2))
+    ((1, 2), [b'a', b'b'])
+    """
+    found: tuple[int, ...]
+    if isinstance(value, Ragged) and isinstance(value.values, BytesColumn):
+        found, values = _rectangle(value)[0], value.values.to_numpy().reshape(-1).tolist()
+    elif isinstance(value, BytesColumn):
+        found, values = tuple(value.shape), value.reshape((len(value.offsets) - 1,)).to_list()
+    elif isinstance(value, np.ndarray):
+        found, values = value.shape, value.reshape(-1).tolist()
+    elif isinstance(value, list | tuple):
+        found, values = _flattened(value, len(shape))
+    else:
+        raise _not_an_array(value, dtype)
+    check_shape(found, shape)
+    return found, [to_bytes(item, dtype) for item in values]
+
+
+def _flattened(value: Sequence[Any], ndim: int) -> tuple[tuple[int, ...], list[Any]]:
+    """Return a nested list's shape and its items: to the depth declared, so that strings are never taken apart."""
+    shape, items = [len(value)], list(value)
+    for _ in range(ndim - 1):
+        if not items or not all(isinstance(item, list | tuple | np.ndarray) for item in items):
+            break
+        lengths = {len(item) for item in items}
+        if len(lengths) > 1:
+            raise Misfit(found="lists of differing lengths", advice=_EQUAL_LENGTHS)
+        shape.append(lengths.pop())
+        items = [part for item in items for part in item]
+    return tuple(shape), items
+
+
+def _not_a_scalar(value: Any, dtype: str) -> Misfit:
+    if isinstance(value, float | np.floating) and dtype in _dtypes.INTEGERS:
+        return Misfit(
+            found=f"{quoted(float(value))} ({_type_name(type(value))})",
+            advice="Round it with int(), or declare a float.",
+        )
+    if isinstance(value, np.ndarray | list | tuple):
+        shape = np.shape(value) if isinstance(value, np.ndarray) else (len(value),)
+        return Misfit(
+            found=f"{_type_name(type(value))} of shape {shape_text(shape)}", advice="Declare the shape, such as [?]."
+        )
+    return Misfit(found=_type_name(type(value)), advice=_convert_first(dtype) if isinstance(value, str | bytes) else "")
+
+
+def _not_an_array(value: Any, dtype: str) -> Misfit:
+    if isinstance(value, bytes | bytearray | memoryview) and not _dtypes.is_bytes(dtype):
+        return Misfit(found=quoted(value), advice=f"Say what they are: np.frombuffer(..., np.{dtype}).")
+    return Misfit(found=_type_name(type(value)), advice="Give an array or a list.")
+
+
+def _convert_first(dtype: str) -> str:
+    return f"Convert it to {dtype} first."
+
+
+def _type_name(kind: type) -> str:
+    return "None" if kind is type(None) else kind.__name__

@@ -1,0 +1,117 @@
+"""Words: how a schema's errors are put together, in one place.
+
+A check that finds a value unfit seldom knows where the value came from. It raises `Misfit`, which holds what was found
+and what to do about it; whoever knows the field and the row turns that into a `SchemaError`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+from recordkit.errors import SchemaError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+# Values are quoted in errors, payloads never are: a longer text is cut here.
+_LONGEST_QUOTE = 60
+
+
+class Misfit(Exception):  # noqa: N818  (a finding, on its way to becoming a SchemaError)
+    """A value that does not fit its field, before it is known which field and row.
+
+    Attributes:
+        found: What was there, to follow the word "found".
+        advice: What to do about it: whole sentences, or empty.
+        index: Which of the values checked together it was, counted flat; None when it is all of them.
+    """
+
+    def __init__(self, found: str, advice: str = "", *, index: int | None = None) -> None:
+        super().__init__(found, advice)
+        self.found = found
+        self.advice = advice
+        self.index = index
+
+
+def unfit(name: str, expected: str, misfit: Misfit, *, row: int | None = None) -> SchemaError:
+    """Return the error for `misfit`, found in field `name` while writing.
+
+    >>> print(unfit("age", "int8", Misfit("300", "int8 holds -128 to 127."), row=4))
+    age: expected int8, found 300
+      In row 4. int8 holds -128 to 127.
+    """
+    hints = [f"In row {row}."] if row is not None else []
+    hints += [misfit.advice] if misfit.advice else []
+    message = f"{name}: expected {expected}, found {misfit.found}"
+    if hints:
+        message += f"\n  {' '.join(hints)}"
+    return SchemaError(message, field=name, record=row, expected=expected, found=misfit.found)
+
+
+def unreadable(
+    name: str, expected: str, found: str, *, record: int, path: str | None = None, advice: str = ""
+) -> SchemaError:
+    """Return the error for a stored value that is not what field `name` declares.
+
+    >>> print(unreadable("age", "uint8", "300", record=7, path="a.tfrecord", advice="Declare it wider."))
+    age: expected uint8, found 300
+      In record 7 of a.tfrecord. Declare it wider.
+    """
+    where = f"In record {record}" + (f" of {path}." if path else ".")
+    message = f"{name}: expected {expected}, found {found}\n  {where} {advice}".rstrip()
+    return SchemaError(message, field=name, record=record, path=path, expected=expected, found=found)
+
+
+def unknown_name(name: str, known: Iterable[str], *, what: str = "the schema") -> SchemaError:
+    """Return the error for a field that is not there.
+
+    >>> print(unknown_name("lable", ["id", "label"]))
+    lable: not in the schema
+      Did you mean 'label'?
+    """
+    names = list(known)
+    hint = did_you_mean(name, names) or (f"It has {listed(names)}." if names else "It has no fields.")
+    return SchemaError(f"{name}: not in {what}\n  {hint}", field=name)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return a question that offers the nearest of `known`, or an empty string."""
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return f"Did you mean {close[0]!r}?" if close else ""
+
+
+def listed(names: Iterable[str], *, most: int = 8) -> str:
+    """Return names as a short list.
+
+    >>> listed(["id", "label"]), listed("abcdef", most=2)
+    ('id, label', 'a, b and 4 more')
+    """
+    shown = list(names)
+    rest = len(shown) - most
+    return ", ".join(shown) if rest <= 0 else f"{', '.join(shown[:most])} and {rest} more"
+
+
+def counted(number: int, what: str) -> str:
+    """Return a number of things.
+
+    >>> counted(1, "byte"), counted(2, "byte")
+    ('1 byte', '2 bytes')
+    """
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def quoted(value: object) -> str:
+    """Return a value as it may stand in an error: short, and never a payload.
+
+    >>> quoted(300), quoted("cat"), quoted(b"abc"), quoted([1, 2])
+    ('300', "'cat'", '3 bytes', 'list')
+    """
+    if isinstance(value, bytes | bytearray | memoryview):
+        return counted(len(value), "byte")
+    if not isinstance(value, bool | int | float | complex | str):
+        return type(value).__name__
+    if isinstance(value, int) and not -(10**30) < value < 10**30:
+        return f"an integer of {value.bit_length()} bits"  # str() of a very long one is refused by Python
+    text = repr(value)
+    return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}..."

@@ -1,0 +1,59 @@
+"""Fixtures that several tests share, and Hypothesis's settings."""
+
+from __future__ import annotations
+
+import resource
+import warnings
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from recordkit import _core
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+
+# A shared machine makes deadlines a lottery; messages within messages take a while to draw.
+settings.register_profile(
+    "recordkit", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+settings.load_profile("recordkit")
+
+
+@pytest.fixture(scope="session")
+def tf() -> Any:
+    """TensorFlow, whose import warns of things that are not ours."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import tensorflow
+    return tensorflow
+
+
+@pytest.fixture(scope="class", params=_core.crc32c_paths())
+def crc_path(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Each CRC path in turn that this processor can run."""
+    before = _core.crc32c_path()
+    assert _core.crc32c_use_path(request.param)
+    yield request.param
+    assert _core.crc32c_use_path(before)
+
+
+@pytest.fixture(scope="session")
+def room_for() -> Callable[[int], AbstractContextManager[None]]:
+    """A context in which no more than so many bytes can be allocated."""
+
+    @contextmanager
+    def limited(size: int) -> Iterator[None]:
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (used + size, hard))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+    return limited

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+
+from recordkit.errors import CorruptRecordError, MissingExtraError, RecordKitError, SchemaError
+
+CORRUPT = CorruptRecordError(
+    "train: record 3 at byte 81: the payload's checksum does not match",
+    path="train",
+    record=3,
+    offset=81,
+    byte=7,
+    kind="bad_payload_crc",
+    field="label",
+)
+SCHEMA = SchemaError("label: expected int64", field="label", record=3, path="train", expected="int64", found="float")
+EXTRA = MissingExtraError("bfloat16", "ml_dtypes", "bfloat16")
+
+
+class TestTree:
+    @pytest.mark.parametrize(
+        ("error", "built_in"), [(CORRUPT, ValueError), (SCHEMA, ValueError), (EXTRA, ImportError)], ids=str
+    )
+    def test_every_error_has_the_package_and_a_built_in_one_as_parents(
+        self, error: RecordKitError, built_in: type[Exception]
+    ) -> None:
+        assert isinstance(error, RecordKitError)
+        assert isinstance(error, built_in)
+
+    def test_facts_that_are_not_known_are_none(self) -> None:
+        corrupt, schema = CorruptRecordError("text"), SchemaError("text")
+
+        assert vars(corrupt) == dict.fromkeys(["path", "record", "offset", "byte", "kind", "field"])
+        assert vars(schema) == dict.fromkeys(["field", "record", "path", "expected", "found"])
+
+    def test_missing_extra_says_what_to_install(self) -> None:
+        assert str(EXTRA) == "bfloat16 needs ml_dtypes: pip install 'recordkit[bfloat16]'"
+
+
+class TestPickling:
+    @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+    @pytest.mark.parametrize("error", [RecordKitError("text"), CORRUPT, SCHEMA, EXTRA], ids=lambda e: type(e).__name__)
+    def test_text_and_facts_survive(self, error: RecordKitError, protocol: int) -> None:
+        again = pickle.loads(pickle.dumps(error, protocol))
+
+        assert type(again) is type(error)
+        assert (str(again), again.args, vars(again)) == (str(error), error.args, vars(error))
+
+    def test_a_copy_is_equal_too(self) -> None:
+        again = copy.deepcopy(CORRUPT)
+
+        assert (str(again), vars(again)) == (str(CORRUPT), vars(CORRUPT))
+
+    def test_notes_survive(self) -> None:
+        error = SchemaError("text", field="x")
+        error.add_note("while reading shard 7")
+
+        again = pickle.loads(pickle.dumps(error))
+
+        assert again.__notes__ == ["while reading shard 7"]
