@@ -41,14 +41,8 @@ bool fits(const SourceColumn& column, size_t rows) {
 
 class Encoder {
  public:
-  Encoder(const std::vector<SourceColumn>& columns, size_t rows) : columns_(columns) {
-    for (const SourceColumn& column : columns) {
-      // Everything of a short entry up to the value, with the lengths still to be set.
-      std::string start{'\x0a', '\0', '\x0a', static_cast<char>(column.name.size())};
-      start += column.name;
-      start.resize((start.size() + 15) / 16 * 16);
-      starts_.push_back(std::move(start));
-    }
+  Encoder(const std::vector<SourceColumn>& columns, size_t rows) : columns_(columns), rows_(rows) {
+    for (const SourceColumn& column : columns) shorts_.push_back(short_form(column));
     spans_.reserve(rows);
   }
 
@@ -58,8 +52,14 @@ class Encoder {
     out_.grow(kHeaderSize + kRoom);
     out_.set_size(begin + kHeaderSize);
     const size_t features = open(0x0a, features_guess_);
-    for (size_t c = 0; c < columns_.size(); ++c)
-      if (!columns_[c].steps && present(columns_[c], row)) entry(c, row);
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      const SourceColumn& column = columns_[c];
+      if (column.steps || !present(column, row)) continue;
+      if (shorts_[c].start.empty())
+        entry(column, row);
+      else
+        short_entry(shorts_[c], row);
+    }
     features_guess_ = close(features, features_guess_);
     if (sequence) {
       const size_t lists = open(0x12, lists_guess_);
@@ -76,6 +76,8 @@ class Encoder {
     store_footer(out_.end(), crc32c({frame + kHeaderSize, length}));
     out_.set_size(out_.size() + kFooterSize);
     spans_.push_back({begin + kHeaderSize, length});
+    // Rows are much alike: one step to about the right size saves growing through all the sizes below it.
+    if (row == 0) out_.reserve(std::min(out_.size() * (rows_ + rows_ / 16), kMostReserved));
     return true;
   }
 
@@ -106,10 +108,7 @@ class Encoder {
     return needed;
   }
 
-  void entry(size_t c, size_t row) {
-    const SourceColumn& column = columns_[c];
-    if (column.count == 1 && column.name.size() <= 100 && column.kind != Kind::bytes)
-      return short_entry(c, row);
+  void entry(const SourceColumn& column, size_t row) {
     const auto [first, last] = range(column, row);
     const size_t list = list_size(column, first, last);
     const size_t feature = 1 + varint_size(list) + list;
@@ -124,32 +123,48 @@ class Encoder {
   }
 
   // One number under a short name: all lengths are single bytes and follow from the value's size.
-  void short_entry(size_t c, size_t row) {
-    const SourceColumn& column = columns_[c];
-    const std::string& start = starts_[c];
-    uint8_t* const p = out_.grow(start.size() + kRoom);
-    for (size_t i = 0; i < start.size(); i += 16) std::memcpy(p + i, start.data() + i, 16);
-    uint8_t* value = p + 4 + column.name.size() + 6;
+  //
+  //     0a L  0a k name  12 v  kind v-2  0a v-4  value         with v = 4 + the value's size, L = k + 4 + v
+  struct Short {
+    std::string
+        start;  // the entry up to the name's end, filled up to whole words; empty if there is no short form
+    size_t name_size;
+    uint64_t head;  // the six bytes before a value of no size
+    const int64_t* ints;
+    const float* floats;
+  };
+
+  static Short short_form(const SourceColumn& column) {
+    Short form{{}, column.name.size(), 0, column.ints, column.floats};
+    if (column.steps || column.count != 1 || column.kind == Kind::bytes || form.name_size > 100) return form;
+    form.start = {'\x0a', '\0', '\x0a', static_cast<char>(form.name_size)};
+    form.start += column.name;
+    form.start.resize((form.start.size() + 15) / 16 * 16);
+    form.head =
+        0x0012 | 0x0400 | uint64_t{tag_of(column.kind)} << 16 | uint64_t{0x02} << 24 | uint64_t{0x0a} << 32;
+    return form;
+  }
+
+  void short_entry(const Short& form, size_t row) {
+    uint8_t* const p = out_.grow(form.start.size() + kRoom);
+    for (size_t i = 0; i < form.start.size(); i += 16) std::memcpy(p + i, form.start.data() + i, 16);
+    uint64_t word;
     size_t size = 4;
-    if (column.kind == Kind::floats) {
-      store(value, column.floats[row]);
+    uint64_t number = 0;
+    if (form.ints == nullptr) {
+      word = std::bit_cast<uint32_t>(form.floats[row]);
     } else {
-      const uint64_t number = static_cast<uint64_t>(column.ints[row]);
+      number = static_cast<uint64_t>(form.ints[row]);
       size = varint_size(number);
-      if (size <= 8)
-        store(value, split_sevens(number) | (kContinuation & ((uint64_t{1} << (8 * (size - 1))) - 1)));
-      else
-        store_varint(value, number);
+      const uint64_t going_on = kContinuation & ((uint64_t{1} << (8 * ((size - 1) & 7))) - 1);
+      word = split_sevens(number) | going_on;
     }
-    const uint8_t feature = static_cast<uint8_t>(size + 4);
-    p[1] = static_cast<uint8_t>(column.name.size() + 4 + feature);
-    value[-6] = 0x12;
-    value[-5] = feature;
-    value[-4] = tag_of(column.kind);
-    value[-3] = static_cast<uint8_t>(feature - 2);
-    value[-2] = 0x0a;
-    value[-1] = static_cast<uint8_t>(size);
-    out_.set_size(static_cast<size_t>(value + size - out_.data()));
+    p[1] = static_cast<uint8_t>(form.name_size + 8 + size);
+    uint8_t* const head = p + 4 + form.name_size;
+    store(head, form.head + size * 0x010001000100);  // two bytes of it lie under the value
+    store(head + 6, word);
+    if (size > 8) store_varint(head + 6, number);
+    out_.set_size(static_cast<size_t>(head + 6 + size - out_.data()));
   }
 
   void list_entry(const SourceColumn& column, size_t row) {
@@ -240,8 +255,11 @@ class Encoder {
     return p;
   }
 
+  static constexpr size_t kMostReserved = size_t{64} << 20;
+
   const std::vector<SourceColumn>& columns_;
-  std::vector<std::string> starts_;
+  size_t rows_;
+  std::vector<Short> shorts_;
   std::vector<size_t> step_sizes_;
   Buffer out_;
   std::vector<Chunk::Span> spans_;
