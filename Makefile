@@ -22,7 +22,7 @@ test: $(VENV)/test  ## every test, TensorFlow's included
 test-fast: $(VENV)/test  ## the tests that take seconds
 	$(BIN)/python -m pytest -m "not slow and not tensorflow" $(PYTEST)
 
-check: $(VENV)/test $(VENV)/check cpp-test  ## lint, types, layers, formatting, stub, C++ tests under sanitizers
+check: $(VENV)/test $(VENV)/check cpp-test wheel  ## lint, types, layers, formatting, stub, wheel, C++ tests under sanitizers
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy

@@ -3,6 +3,9 @@
 NB_MODULE(_core, m) {
   m.doc() =
       "The C++ core of recordkit: facts and hot loops. Its users are records.py, examples.py and schema.";
+  // An object in a global of the user's program lives until the interpreter is gone; that is no leak to warn
+  // about.
+  nanobind::set_leak_warnings(false);
   recordkit::bind_records(m);
   recordkit::bind_examples(m);
   recordkit::bind_rows(m);

@@ -31,7 +31,7 @@ class Field {
  public:
   Field(const std::string& name, const std::string& op, int64_t low, int64_t high, bool optional,
         nb::object convert)
-      : key(nb::steal(PyUnicode_InternFromString(name.c_str()))),
+      : key(nb::str(name.data(), name.size())),
         op_(op_of(op)),
         low_(low),
         high_(high),

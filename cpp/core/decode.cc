@@ -52,7 +52,7 @@ struct Decoder::Names {
   bool few_asked = false;
 
   // Of the length and the last letter, in which names of one record differ most.
-  static unsigned trait(const uint8_t* text, size_t size) { return (size * 7 + text[size - 1]) & 63; }
+  static unsigned trait(size_t size, uint64_t last_letter) { return (size * 7 + last_letter) & 63; }
 
   explicit Names(const std::vector<FieldSpec>& fields) : buckets(64), order(16) {
     // So that every guess is a slot there is; no feature of a real file has this name.
@@ -65,7 +65,7 @@ struct Decoder::Names {
       slot.is_int = fields[f].kind == Kind::int64s ? ~uint64_t{0} : 0;
       if (fields[f].count == 1 && fields[f].kind == Kind::int64s) slot.sizes = 0x1fe;
       if (fields[f].count == 1 && fields[f].kind == Kind::floats) slot.sizes = 0x010;
-      if (slot.size > 0) asked |= uint64_t{1} << trait(as_bytes(fields[f].name).data(), slot.size);
+      if (slot.size > 0) asked |= uint64_t{1} << trait(slot.size, as_bytes(fields[f].name).back());
     }
     few_asked = std::popcount(asked) <= 16 && slots[0].field < 0;
   }
@@ -158,6 +158,7 @@ class Decoder::Run {
     row_ = row;
     payload_ = payload.data();
     fields_seen_ = 0;
+    if (!misfits_.empty()) misfits_.clear();
     Cursor cursor(payload);
     while (!cursor.done()) {
       uint32_t field;
@@ -284,7 +285,10 @@ class Decoder::Run {
       if ((word & 0x80ff80ff) != 0x000a000a || next > end || text_end + 2 > next) break;
       // The name is followed by the value alone, and is none of those asked for.
       if (load<uint16_t>(text_end) != (0x12 | (next - text_end - 2) << 8)) break;
-      if (asked >> Names::trait(p + 4, size) & 1) break;
+      if (asked >> Names::trait(size, text_end[-1]) & 1) break;
+      // Names that may not be UTF-8 are looked at closely.
+      const uint64_t letters = load<uint64_t>(p + 4) & word_mask(size);
+      if (((letters | (size > 8 ? load<uint64_t>(text_end - 8) : 0)) & kContinuation) || size > 16) break;
       p = next;
     }
     j += skipped;
@@ -400,13 +404,14 @@ class Decoder::Run {
     const FieldSpec& spec = fields_[f];
     Cursor failed({});
     if (!read_feature(pieces, feature_, failed)) return malformed(failed, f);
-    if (feature_.kind == Kind::none) return spec.required ? missing(f) : mark(f, State::no_kind);
-    if (feature_.kind != spec.kind) return wrong_kind(f);
+    if (feature_.kind == Kind::none) return spec.required ? misfit(f, missing(f)) : mark(f, State::no_kind);
+    if (feature_.kind != spec.kind) return misfit(f, wrong_kind(f));
 
     Column& column = columns_[f];
     const size_t found = values(spec, feature_, column);
     if (spec.count >= 0 && found != static_cast<size_t>(spec.count)) {
-      if (found != 0 || spec.required) return wrong_count(f, found);
+      rollback(f);
+      if (found != 0 || spec.required) return misfit(f, wrong_count(f, found));
       return mark(f, State::empty);
     }
     if (found == 0 && spec.count != 0) return mark(f, State::empty);
@@ -414,7 +419,7 @@ class Decoder::Run {
       std::copy_n(column.ints.data(), found, column.fixed_ints + row_ * found);
     if (spec.count >= 0 && spec.kind == Kind::floats)
       std::copy_n(column.floats.data(), found, column.fixed_floats + row_ * found);
-    if (spec.count >= 0 && spec.kind != Kind::bytes) column.ints.set_size(0), column.floats.set_size(0);
+    if (spec.count >= 0 && spec.kind != Kind::bytes) rollback(f);
     end_values(spec, column);
     see(f);
     return true;
@@ -480,6 +485,7 @@ class Decoder::Run {
     const size_t f = found->second;
     if (seen_[f] == row_) unsee(f);
     int64_t steps = 0;
+    bool fits = true;
     for (const Bytes piece : entry_.value) {
       Cursor list(piece);
       while (!list.done()) {
@@ -489,7 +495,7 @@ class Decoder::Run {
         bool ok = list.tag(field, type);
         if (ok && field == 1 && type == WireType::bytes) {
           ok = list.bytes(step);
-          if (ok && !put_step(f, step)) return false;
+          if (ok && !put_step(f, step, fits)) return false;
           ++steps;
         } else if (ok) {
           ok = list.skip(field, type);
@@ -497,20 +503,33 @@ class Decoder::Run {
         if (!ok) return malformed(list, f);
       }
     }
+    if (!fits) {
+      rollback(f);
+      return true;
+    }
     columns_[f].step_offsets.push(columns_[f].step_offsets.back() + steps);
     if (steps == 0) set_state(f, State::empty);
     see(f);
     return true;
   }
 
-  bool put_step(size_t f, Bytes step) {
+  // `fits` turns false at the first step that is not what the field wants. Later ones are checked all the
+  // same.
+  bool put_step(size_t f, Bytes step, bool& fits) {
     const FieldSpec& spec = fields_[f];
     Cursor failed({});
     step_.assign(1, step);
     if (!read_feature(step_, feature_, failed)) return malformed(failed, f);
-    if (feature_.kind != spec.kind && !(feature_.kind == Kind::none && spec.count < 0)) return wrong_kind(f);
+    if (!fits) return true;
+    if (feature_.kind != spec.kind && !(feature_.kind == Kind::none && spec.count < 0)) {
+      fits = false;
+      return misfit(f, wrong_kind(f));
+    }
     const size_t found = values(spec, feature_, columns_[f]);
-    if (spec.count >= 0 && found != static_cast<size_t>(spec.count)) return wrong_count(f, found);
+    if (spec.count >= 0 && found != static_cast<size_t>(spec.count)) {
+      fits = false;
+      return misfit(f, wrong_count(f, found));
+    }
     end_values(spec, columns_[f]);
     return true;
   }
@@ -522,11 +541,16 @@ class Decoder::Run {
 
   // An earlier value of this record is replaced by a later one: the last entry of a name counts.
   void unsee(size_t f) {
-    const FieldSpec& spec = fields_[f];
-    Column& column = columns_[f];
     seen_[f] = SIZE_MAX;
     --fields_seen_;
-    if (!column.states.empty()) column.states[row_] = State::present;
+    if (!columns_[f].states.empty()) columns_[f].states[row_] = State::present;
+    rollback(f);
+  }
+
+  // Takes out what this row, or a part of it, has appended to the column.
+  void rollback(size_t f) {
+    const FieldSpec& spec = fields_[f];
+    Column& column = columns_[f];
     size_t rows = row_;  // or steps
     if (spec.steps) {
       column.step_offsets.set_size(row_ + 1);
@@ -540,10 +564,11 @@ class Decoder::Run {
     if (spec.kind == Kind::bytes) {
       column.byte_offsets.set_size(count + 1);
       column.bytes.set_size(static_cast<size_t>(column.byte_offsets.back()));
-    } else if (spec.count < 0 || spec.steps) {
-      if (spec.kind == Kind::floats) column.floats.set_size(count);
-      if (spec.kind == Kind::int64s) column.ints.set_size(count);
+      return;
     }
+    // Fixed numbers of a record stand in the caller's memory; here they are only gathered.
+    if (spec.count >= 0 && !spec.steps) count = 0;
+    (spec.kind == Kind::floats ? column.floats.set_size(count) : column.ints.set_size(count));
   }
 
   void set_state(size_t f, State state) {
@@ -571,13 +596,40 @@ class Decoder::Run {
     return true;
   }
 
+  // Every field that no entry has filled.
   bool missing_fields() {
     for (size_t f = 0; f < fields_.size(); ++f) {
       if (seen_[f] == row_) continue;
-      if (fields_[f].required) return missing(f);
+      if (const auto found = misfits_.find(f); found != misfits_.end()) {
+        fault = found->second;
+        return false;
+      }
+      if (fields_[f].required) {
+        fault = missing(f);
+        return false;
+      }
       mark(f, State::missing);
     }
     return true;
+  }
+
+  // An entry that is well formed and not what the field wants: a fault unless a later entry takes its place.
+  bool misfit(size_t f, const DecodeFault& why) {
+    misfits_[f] = why;
+    return true;
+  }
+
+  DecodeFault missing(size_t f) const {
+    return {.what = DecodeFault::What::missing, .field = static_cast<int64_t>(f)};
+  }
+  DecodeFault wrong_kind(size_t f) const {
+    return {
+        .what = DecodeFault::What::wrong_kind, .field = static_cast<int64_t>(f), .found_kind = feature_.kind};
+  }
+  DecodeFault wrong_count(size_t f, size_t found) const {
+    return {.what = DecodeFault::What::wrong_count,
+            .field = static_cast<int64_t>(f),
+            .found_count = static_cast<int64_t>(found)};
   }
 
   bool malformed(const uint8_t* at, WireFault wire, int64_t f = -1) {
@@ -589,21 +641,6 @@ class Decoder::Run {
   }
   bool malformed(const Cursor& cursor, int64_t f = -1) { return malformed(cursor.at, cursor.fault, f); }
   bool malformed(const Cursor& cursor, size_t f) { return malformed(cursor, static_cast<int64_t>(f)); }
-  bool missing(size_t f) {
-    fault = {.what = DecodeFault::What::missing, .field = static_cast<int64_t>(f)};
-    return false;
-  }
-  bool wrong_kind(size_t f) {
-    fault = {
-        .what = DecodeFault::What::wrong_kind, .field = static_cast<int64_t>(f), .found_kind = feature_.kind};
-    return false;
-  }
-  bool wrong_count(size_t f, size_t found) {
-    fault = {.what = DecodeFault::What::wrong_count,
-             .field = static_cast<int64_t>(f),
-             .found_count = static_cast<int64_t>(found)};
-    return false;
-  }
 
   const std::vector<FieldSpec>& fields_;
   Names& names_;
@@ -612,6 +649,7 @@ class Decoder::Run {
   size_t rows_;
   std::unordered_map<std::string_view, size_t> lists_;
   std::vector<size_t> seen_;  // field -> the last row it was met in
+  std::unordered_map<size_t, DecodeFault> misfits_;
   size_t row_ = 0;
   size_t fields_seen_ = 0;
   const uint8_t* payload_ = nullptr;

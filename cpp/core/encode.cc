@@ -55,8 +55,9 @@ class Encoder {
     for (size_t c = 0; c < columns_.size(); ++c) {
       const SourceColumn& column = columns_[c];
       if (column.steps || !present(column, row)) continue;
-      if (shorts_[c].start.empty())
-        entry(column, row);
+      const bool empty = column.states != nullptr && column.states[row] == State::empty;
+      if (shorts_[c].start.empty() || empty)
+        entry(column, row, empty);
       else
         short_entry(shorts_[c], row);
     }
@@ -108,8 +109,9 @@ class Encoder {
     return needed;
   }
 
-  void entry(const SourceColumn& column, size_t row) {
-    const auto [first, last] = range(column, row);
+  // An empty list has no values, even where the column holds zeros in their place.
+  void entry(const SourceColumn& column, size_t row, bool empty) {
+    const auto [first, last] = empty ? std::pair<int64_t, int64_t>() : range(column, row);
     const size_t list = list_size(column, first, last);
     const size_t feature = 1 + varint_size(list) + list;
     const size_t name = column.name.size();

@@ -40,7 +40,6 @@ bool read_entry(Cursor& cursor, Entry& entry) {
     WireType type;
     if (!cursor.tag(field, type)) return false;
     if (type == WireType::bytes && (field == 1 || field == 2)) {
-      const uint8_t* start = cursor.at;
       Bytes body;
       if (!cursor.bytes(body)) return false;
       if (field == 2) {
@@ -48,7 +47,7 @@ bool read_entry(Cursor& cursor, Entry& entry) {
       } else if (is_utf8(body)) {
         entry.name = body;
       } else {
-        cursor.at = start;
+        cursor.at = body.data();
         return cursor.fail(WireFault::bad_name);
       }
     } else if (!cursor.skip(field, type)) {

@@ -70,7 +70,10 @@ ReadResult RecordReader::next(size_t max_records, bool whole_count) {
   if (end.fault != Fault::none) {
     result.chunk.size = end.offset;
     std::lock_guard lock(mutex_);
-    if (fault_.fault == Fault::none || result.offset < fault_.offset) fault_ = {end.fault, result.offset};
+    if (fault_.fault == Fault::none || result.offset < fault_.offset) {
+      fault_ = {end.fault, result.offset};
+      fault_record_ = result.chunk.first_record + result.chunk.records.size();
+    }
   }
   return result;
 }
@@ -81,6 +84,7 @@ ScanEnd RecordReader::take(Chunk& chunk, size_t max_records, bool whole_count) {
   chunk.file_offset = file_offset_;
   if (fault_.fault != Fault::none) {
     chunk.file_offset = fault_.offset;
+    chunk.first_record = fault_record_;
     return {fault_.fault, 0};
   }
   std::shared_ptr<Buffer> buffer = pool_->take();

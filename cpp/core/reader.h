@@ -71,6 +71,7 @@ class RecordReader {
   uint64_t file_offset_;        // of the first byte of carry_
   uint64_t next_record_;
   ScanEnd fault_;  // the first one, offset in the file
+  uint64_t fault_record_ = 0;
   bool source_ended_ = false;
 };
 

@@ -88,31 +88,34 @@ class Salvager {
       // not, bytes were taken out of it or put in, and the next record is nearer or further than the length
       // says.
       const uint64_t next = at + kFrameSize + length;
-      if (next == file_.size() || starts_record(next)) {
+      if ((next == file_.size() || starts_record(next)) && keep_nested(at + 1, next)) {
         result_.lost.push_back({at, next - at, Lost::What::bad_payload, before});
-        keep_nested(at + kHeaderSize, next - kFooterSize);
         return next;
       }
     }
     const uint64_t next = resync(at + 1, file_.size());
-    note_lost(at, next, header, before);
     // Only a broken header leaves the reader to stumble into a payload.
-    if (!header) headless_.push_back({at, before});
+    if (!header) headless_.push_back({at, before, result_.lost.size()});
+    note_lost(at, next, header, before);
     settle_nested(next);
     return next;
   }
 
-  // Records inside a damaged payload: part of its content, or all that is left where blocks of a file were
-  // mixed up.
-  void keep_nested(uint64_t at, uint64_t end) {
+  // Records inside a damaged frame: part of its content, or all that is left where blocks of a file were
+  // mixed up. False, and none kept, if one reaches over the frame's last bytes: then there never was such a
+  // frame.
+  bool keep_nested(uint64_t at, uint64_t end) {
+    const size_t before = result_.found.size();
     while ((at = resync(at, end)) < end) {
-      const Found inner{at, load<uint64_t>(file_.data() + at), Found::How::sound, true};
-      if (inner.offset + kFrameSize + inner.length > end) {
-        ++at;
-        continue;
+      at = keep({at, load<uint64_t>(file_.data() + at), Found::How::sound, true});
+      if (at > end - kFooterSize) {
+        result_.found.resize(before);
+        return false;
       }
-      at = keep(inner);
+      // Without a gap in what has been tried, for the frame may yet be given up.
+      try_up_to(at);
     }
+    return true;
   }
 
   bool starts_record(uint64_t at) {
@@ -122,9 +125,24 @@ class Salvager {
 
   // The first sound record that starts in [at, end), or `end`.
   uint64_t resync(uint64_t at, uint64_t end) {
-    for (; at < end && left(at) >= kFrameSize; ++at)
-      if (sound_at(at)) return at;
-    return end;
+    if (at > tried_) {
+      sound_.clear();
+      tried_ = at;
+    }
+    auto known = std::lower_bound(sound_.begin(), sound_.end(), at);
+    if (known == sound_.end()) {
+      const size_t count = sound_.size();
+      while (tried_ < end && sound_.size() == count) try_up_to(tried_ + 1);
+      known = sound_.begin() + static_cast<ptrdiff_t>(count);
+    }
+    return known == sound_.end() ? end : std::min(*known, end);
+  }
+
+  // Notes where sound records start. No place is tried twice: frames that overlap would otherwise make
+  // salvaging quadratic.
+  void try_up_to(uint64_t end) {
+    for (; tried_ < end; ++tried_)
+      if (sound_at(tried_)) sound_.push_back(tried_);
   }
 
   void note_lost(uint64_t start, uint64_t end, bool header, uint64_t before) {
@@ -164,7 +182,9 @@ class Salvager {
       const uint64_t size = next - kFooterSize - start;
       if (mask_crc(crc_.of(start, size)) != load<uint32_t>(file_.data() + next - kFooterSize)) continue;
       for (size_t i = outer->found; i < result_.found.size(); ++i) result_.found[i].nested = true;
-      headless_.erase(headless_.begin(), outer + 1);
+      result_.lost.resize(outer->lost);
+      result_.lost.push_back({outer->offset, next - outer->offset, Lost::What::bad_length, outer->found});
+      headless_.erase(outer, headless_.end());
       break;
     }
     // A few are enough: what is nested lies close behind its header.
@@ -174,12 +194,15 @@ class Salvager {
   struct Headless {
     uint64_t offset;
     uint64_t found;  // how many records had been found before it
+    size_t lost;     // and how many ranges lost
   };
 
   Bytes file_;
   RangeCrc crc_;
   Salvage result_;
   std::vector<Headless> headless_;
+  std::vector<uint64_t> sound_;  // where sound records start, of the places tried since the last jump
+  uint64_t tried_ = 0;
 };
 
 }  // namespace

@@ -33,8 +33,10 @@ class Surveyor {
     Cursor cursor(payload);
     failed_ = cursor;
     const bool ok = each_bytes_field(cursor, [&](uint32_t field, Bytes body) {
-      if (field == 1) return entries(body, features_);
-      if (field == 2) return entries(body, lists_);
+      if (field == 1)
+        return entries(body, features_, [&](const Pieces& value) { return feature(value, unused_); });
+      if (field == 2)
+        return entries(body, lists_, [&](const Pieces& value) { return steps(value, unused_); });
       return true;
     });
     if (!ok) {
@@ -67,7 +69,9 @@ class Surveyor {
     return false;
   }
 
-  bool entries(Bytes message, Entries& to) {
+  // A value that a later one replaces counts for nothing, yet has to be well formed.
+  template <typename F>
+  bool entries(Bytes message, Entries& to, F&& check) {
     Cursor cursor(message);
     const bool ok = each_bytes_field(cursor, [&](uint32_t field, Bytes body) {
       if (field != 1) return true;
@@ -77,7 +81,9 @@ class Surveyor {
         failed_ = inner;
         return false;
       }
-      to[std::string(as_text(entry.name))] = std::move(entry.value);
+      Pieces& value = to[std::string(as_text(entry.name))];
+      if (!value.empty() && !check(value)) return false;
+      value = std::move(entry.value);
       return true;
     });
     if (!ok && failed_.fault == WireFault::none) failed_ = cursor;
@@ -146,6 +152,7 @@ class Surveyor {
   }
 
   Entries features_, lists_;
+  FeatureFacts unused_;
   Feature feature_;
   Array<int64_t> ints_;
   Array<float> floats_;

@@ -72,7 +72,7 @@ def gather_columns(
 
 def _no_column(layout: Layout, given: Mapping[str, Any]) -> SchemaError:
     hint = f"The columns are {listed(given)}." if given else "There are no columns."
-    message = f"{layout.name}: missing from the columns\n  {hint} Declare '{layout.expected}?' if it may be missing."
+    message = f"{layout.name}: missing from the columns\n  {hint} {layout.if_missing}"
     return SchemaError(message, field=layout.name, expected=layout.expected, found="nothing")
 
 
@@ -129,7 +129,7 @@ class Plan:
 def _advice(layout: Layout, found: str) -> str:
     """Return what to do about a feature that is not stored as its field is; `found` as the decoder words it."""
     if found == "nothing":
-        return f"Declare '{layout.expected}?' if it may be missing."
+        return layout.if_missing
     if found.endswith("values"):
         return f"Declare {layout.dtype}[?] to read any number." if layout.storage == "list" else ""
     kinds = {"bytes": "bytes", "int64": "int64", "float": "float32"}

@@ -133,6 +133,11 @@ def name_of(dtype: np.dtype[Any]) -> str:
     raise SchemaError(f"{message}\n  {hint}" if hint else message)
 
 
+def itemsize(name: str) -> int:
+    """Return how many bytes a number takes; of bfloat16 too, where it cannot be imported."""
+    return 2 if name == "bfloat16" else numpy_dtype(name).itemsize
+
+
 def is_bytes(name: str) -> bool:
     """Tell whether values are byte strings (text and pictures included) rather than numbers."""
     return name in BYTES

@@ -14,6 +14,7 @@ import numpy as np
 from recordkit.errors import SchemaError
 
 from . import _dtypes, _language
+from ._tensorproto import TENSOR_DTYPES
 from ._values import Shape, to_array, to_byte_strings, to_bytes
 from ._words import Misfit, unfit
 
@@ -129,7 +130,7 @@ class TensorProto:
     def __post_init__(self) -> None:
         if self.dtype is not None:
             dtype = _dtypes.canonical(self.dtype)
-            if dtype in ("jpeg", "png") or dtype.startswith(_dtypes.TIMES):
+            if dtype not in TENSOR_DTYPES and dtype != "string":
                 message = f"TensorProto({self.dtype!r}): TensorFlow has no such dtype\n  Use bytes, or int64 for times."
                 raise SchemaError(message)
             _set(self, dtype=dtype)
@@ -243,7 +244,7 @@ def _default_text(default: Any) -> str:
         return f"({', '.join(map(_default_text, default))}{',' if len(default) == 1 else ''})"
     if isinstance(default, float) and (default != default or default in (float("inf"), float("-inf"))):
         return f"float('{default}')"
-    return repr(default)
+    return repr(default).replace("numpy.", "np.", 1) if isinstance(default, np.generic) else repr(default)
 
 
 def _set(target: object, **attributes: Any) -> None:

@@ -5,6 +5,7 @@ Arrays, `Ragged` and `BytesColumn` are checked whole; a list, unless of plain nu
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from itertools import chain
@@ -38,7 +39,8 @@ def gather_items(layout: Layout, column: Any, valid: NDArray[np.bool_] | None, *
         valid: False where the value is missing, whatever the column holds there.
         optional: Whether None may stand for a missing value.
     """
-    column = as_column(column, "A sequence is a list of steps." if layout.steps else _ONE_A_ROW)
+    if type(column) is not np.ndarray or column.dtype == np.object_ or not column.ndim:
+        column = as_column(column, "A sequence is a list of steps." if layout.steps else _ONE_A_ROW)
     if isinstance(column, BytesColumn):
         return _from_bytes_column(layout, column, valid)
     if isinstance(column, Ragged):
@@ -69,20 +71,20 @@ def as_column(column: Any, advice: str = _ONE_A_ROW) -> Any:
     array = np.asarray(column)
     if array.ndim == 0:
         raise Misfit(found="a single value", advice=advice)
-    return array.tolist() if array.dtype == np.object_ and array.ndim == 1 else array
+    return list(array) if array.dtype == np.object_ else array
 
 
 def _from_array(layout: Layout, array: NDArray[Any], valid: NDArray[np.bool_] | None) -> Flat:
-    shape = layout.shape
-    if shape is not None:
-        check_shape(array.shape[1:], shape)
-    items, size = len(array), int(np.prod(array.shape[1:], dtype=np.int64))
+    shape, found = layout.shape, array.shape[1:]
+    if shape is not None and shape != found:
+        check_shape(found, shape)
+    items, size = len(array), math.prod(found)
     values = _fitted(layout, array, lambda index: index // max(size, 1)).reshape(-1)
     if layout.size is not None:
         return Flat(items, values, states=states_of(valid))
     dims, ranks = None, None
     if layout.shape_name is not None:
-        dims = np.tile(np.array(array.shape[1:], np.int64), items)
+        dims = np.tile(np.array(found, np.int64), items)
         ranks = np.arange(items + 1, dtype=np.int64) * (array.ndim - 1) if shape is None else None
     return Flat(items, values, np.arange(items + 1, dtype=np.int64) * size, dims, ranks, states_of(valid))
 
@@ -171,12 +173,12 @@ def _plain_numbers(dtype: str, values: list[Any], types: set[type]) -> NDArray[A
 def _from_bytes_column(layout: Layout, column: BytesColumn, valid: NDArray[np.bool_] | None) -> Flat:
     if not layout.is_bytes:
         if layout.storage == "tensor":
-            return _from_list(layout, column.to_list(), valid, optional=layout.field.optional)
+            return _from_list(layout, column.to_list(), valid, optional=False)
         raise Misfit(found="a BytesColumn", advice="Only string, bytes, jpeg and png fields take byte strings.")
     shape = layout.shape or ()
     check_shape(tuple(column.shape[1:]), shape)
     items = int(column.shape[0])
-    size = int(np.prod(column.shape[1:], dtype=np.int64))
+    size = math.prod(column.shape[1:])
     _check_byte_strings(layout, column, lambda index: index // max(size, 1), valid)
     flat = BytesColumn(column.data, column.offsets)
     if layout.size is not None:
@@ -218,16 +220,12 @@ def starts_with(column: BytesColumn, signature: bytes) -> NDArray[np.bool_]:
 
 
 def _from_ragged(layout: Layout, column: Ragged, valid: NDArray[np.bool_] | None) -> Flat:
-    """Return a ragged column; rows whose shape is not at hand as numbers are taken one by one."""
-    shapes = _row_shapes(column)
-    shape = layout.shape
-    if (
-        layout.storage == "tensor"
-        or shape == ()
-        or shapes is None
-        or isinstance(column.values, BytesColumn) != layout.is_bytes
-    ):
-        return _from_list(layout, [column[i] for i in range(len(column))], valid, optional=layout.field.optional)
+    """Return a ragged column, whole if its rows lie as they will be stored, else row by row."""
+    shape, shapes = layout.shape, _row_shapes(column)
+    other_kind = layout.storage == "tensor" or shape == () or isinstance(column.values, BytesColumn) != layout.is_bytes
+    gaps = layout.size is not None and valid is not None and not valid.all()
+    if shapes is None or other_kind or gaps:
+        return _from_list(layout, list(column), valid, optional=False)
     if shape is not None:
         _check_row_shapes(shapes, shape, valid)
     offsets = to_offsets(np.prod(shapes, axis=1, dtype=np.int64))
@@ -276,7 +274,7 @@ def _check_row_shapes(
     for axis, size in enumerate(declared):
         if size is not None:
             bad |= shapes[:, axis] != size
-    if valid is not None and None in declared:
+    if valid is not None:
         bad &= valid
     if bad.any():
         index = int(np.flatnonzero(bad)[0])

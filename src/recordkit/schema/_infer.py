@@ -20,7 +20,7 @@ from . import _dtypes
 from ._fields import Field, field_from_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
@@ -38,16 +38,16 @@ def fields_of_chunks(
         if found.problem is not None:
             raise found.problem
         survey = found if survey is None else survey.merge(found)
-        arrays.look(chunk, found, found.features)
-        lists.look(chunk, found, found.lists)
+        sequence = found.message == "SequenceExample"
+        arrays.look(chunk, found.features, sequence=sequence)
+        lists.look(chunk, found.lists, sequence=sequence)
     if survey is None or not survey.rows:
         message = f"{f'{path}: ' if path else ''}there are no records to tell a schema from"
         raise SchemaError(message, path=path)
     return _fields(survey.features, survey.rows, arrays), _fields(survey.lists, survey.rows, lists)
 
 
-def _fields(features: Iterable[str] | dict[str, FeatureFacts], rows: int, arrays: _Arrays) -> dict[str, Field]:
-    assert isinstance(features, dict)
+def _fields(features: Mapping[str, FeatureFacts], rows: int, arrays: _Arrays) -> dict[str, Field]:
     known = arrays.fields(features)
     companions = {f"{name}/{part}" for name in known for part in ("shape", "dtype")}
     return {
@@ -97,55 +97,40 @@ class _Arrays:
     found: dict[str, tuple[str, int]] = field(default_factory=dict)
     refuted: set[str] = field(default_factory=set)
 
-    def look(self, chunk: Chunk, survey: Survey, features: object) -> None:
+    def look(self, chunk: Chunk, features: Mapping[str, FeatureFacts], *, sequence: bool) -> None:
         """Look at the shapes and sizes in one chunk."""
-        assert isinstance(features, dict)
         for name, facts in features.items():
             shape = features.get(f"{name}/shape")
-            if name in self.refuted or shape is None or len(facts.kinds) != 1:
-                continue
-            if shape.kinds != {"int64"} or shape.min_count != shape.max_count or shape.max_count < 2:
-                self.refuted.add(name)
-                continue
-            (kind,) = facts.kinds
-            array = self._array(chunk, survey, name, kind, shape.max_count, f"{name}/dtype" in features)
+            array = None
+            if shape is not None and len(facts.kinds) == 1 and name not in self.refuted and _is_shape(shape):
+                (kind,) = facts.kinds
+                array = self._array(chunk, name, kind, shape.max_count, f"{name}/dtype" in features, sequence)
             if array is None or self.found.setdefault(name, array) != array:
                 self.refuted.add(name)
+        # A shape of nothing is something else, too.
+        bases = (name.removesuffix("/shape") for name in features if name.endswith("/shape"))
+        self.refuted.update(base for base in bases if base not in features)
 
     def _array(
-        self, chunk: Chunk, survey: Survey, name: str, kind: examples.Kind, rank: int, has_dtype: bool
+        self, chunk: Chunk, name: str, kind: examples.Kind, rank: int, has_dtype: bool, sequence: bool
     ) -> tuple[str, int] | None:
         """Return the dtype and number of dimensions of an array, or None if a record contradicts."""
-        wanted = [
-            Feature(name, kind, None, "mark", self.steps),
-            Feature(f"{name}/shape", "int64", None, "mark", self.steps),
-        ]
+        kinds: dict[str, examples.Kind] = {name: kind, f"{name}/shape": "int64"}
         if has_dtype:
-            wanted.append(Feature(f"{name}/dtype", "bytes", None, "mark", self.steps))
+            kinds[f"{name}/dtype"] = "bytes"
+        features = [Feature(feature, of, None, "mark", self.steps) for feature, of in kinds.items()]
         try:
-            decoded = Decoder(wanted, sequence=survey.message == "SequenceExample").decode(chunk)
+            decoded = Decoder(features, sequence=sequence).decode(chunk)
         except SchemaError:
             return None
         own, shapes = decoded[name], decoded[f"{name}/shape"]
-        if not _same_places(own, shapes):
+        if not all(_same_places(own, decoded[feature]) for feature in kinds):
             return None
-        dtype = ""
-        sizes = _counts(own)
-        if has_dtype:
-            names = decoded[f"{name}/dtype"]
-            dtype = _one_dtype(names) if _same_places(own, names) else ""
-            raw = own.values
-            if not dtype or not isinstance(raw, BytesColumn) or (sizes > 1).any():
-                return None
-            itemsize = _dtypes.numpy_dtype(dtype).itemsize
-            lengths = np.zeros(len(sizes), np.int64)
-            lengths[sizes == 1] = raw.lengths
-            if (lengths % itemsize).any():
-                return None
-            sizes = lengths // itemsize
-        return (dtype, rank) if _fits(shapes, sizes, rank) else None
+        dtype = _one_dtype(decoded[f"{name}/dtype"]) if has_dtype else ""
+        sizes = _raw_sizes(own, dtype) if has_dtype else _counts(own)
+        return (dtype, rank) if sizes is not None and _fits(shapes, sizes, rank) else None
 
-    def fields(self, features: dict[str, FeatureFacts]) -> dict[str, tuple[str, int]]:
+    def fields(self, features: Mapping[str, FeatureFacts]) -> dict[str, tuple[str, int]]:
         """Return the dtype's name and number of dimensions of every array."""
         return {
             name: (dtype or _dtype(features[name]), rank)
@@ -171,6 +156,21 @@ def _present(values: Values) -> NDArray[np.bool_]:
         return np.ones(1, np.bool_)
     present: NDArray[np.bool_] = values.states >= EMPTY
     return np.ones(1, np.bool_) if present.all() else present
+
+
+def _is_shape(facts: FeatureFacts) -> bool:
+    return facts.kinds == {"int64"} and facts.min_count == facts.max_count >= 2
+
+
+def _raw_sizes(own: Values, dtype: str) -> NDArray[np.int64] | None:
+    """Return how many numbers each item's raw bytes hold, or None if they cannot be that."""
+    counts = _counts(own)
+    if not dtype or not isinstance(own.values, BytesColumn) or (counts > 1).any():
+        return None
+    lengths = np.zeros(len(counts), np.int64)
+    lengths[counts == 1] = own.values.lengths
+    itemsize = _dtypes.itemsize(dtype)
+    return None if (lengths % itemsize).any() else lengths // itemsize
 
 
 def _one_dtype(names: Values) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from . import _dtypes
-from ._tensorproto import serialize_tensor
+from ._tensorproto import TENSOR_DTYPES, serialize_tensor
 from ._values import check_shape, to_array, to_byte_strings, to_bytes, to_int
 from ._words import Misfit
 
@@ -50,20 +50,23 @@ def _scalar_converter(dtype: str, *, lossy: bool) -> Converter:
 
 def _tensor(layout: Layout, value: Any) -> bytes:
     """Return a value as a serialized tensor of the dtype and shape declared, or of its own."""
-    dtype, shape = layout.dtype, layout.shape
-    if not dtype:
-        array = np.asarray(value)
-        if isinstance(value, str | bytes) or array.dtype.kind in "USTO":
-            dtype = "string" if _holds_text(value) else "bytes"
-        else:
-            dtype = _dtypes.name_of(array.dtype)
+    dtype, shape = layout.dtype or _own_dtype(value), layout.shape
     if _dtypes.is_bytes(dtype):
         return serialize_tensor(_byte_strings(value, dtype, shape))
     return serialize_tensor(to_array(value, dtype, shape, rounding=layout.field.lossy))
 
 
-def _holds_text(value: Any) -> bool:
-    return any(isinstance(leaf, str) for leaf in np.asarray(value, np.object_).reshape(-1))
+def _own_dtype(value: Any) -> str:
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise Misfit(found="lists of differing lengths", advice="A tensor has rows of equal length.") from None
+    if array.dtype.kind in "USTO":
+        leaves = np.asarray(value, np.object_).reshape(-1)
+        return "string" if any(isinstance(leaf, str) for leaf in leaves) else "bytes"
+    if array.dtype.name not in TENSOR_DTYPES:
+        raise Misfit(found=array.dtype.name, advice="TensorFlow has no such dtype.")
+    return array.dtype.name
 
 
 def _byte_strings(value: Any, dtype: str, shape: tuple[int | None, ...] | None) -> Any:
@@ -77,4 +80,4 @@ def _byte_strings(value: Any, dtype: str, shape: tuple[int | None, ...] | None) 
 
 def missing(layout: Layout) -> Misfit:
     """Return what to say of a value that is None although its field is never missing."""
-    return Misfit(found="None", advice=f"Declare '{layout.expected}?' if it may be missing.")
+    return Misfit(found="None", advice=layout.if_missing)

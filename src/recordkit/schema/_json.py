@@ -14,11 +14,8 @@ import base64
 import json
 import math
 import os
-import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
-from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -27,6 +24,9 @@ from recordkit.errors import SchemaError
 from . import _dtypes
 from ._fields import AnyField, Array, Field, TensorProto
 from ._values import to_array
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 VERSION: Final = 1
 
@@ -161,14 +161,13 @@ def save(text: str, path: Path, *, overwrite: bool) -> None:
     if path.exists() and not overwrite:
         message = f"{path} exists; pass overwrite=True to replace it"
         raise FileExistsError(message)
-    handle, staged = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    staged = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
+        with staged.open("w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        Path(staged).replace(path)
+        staged.replace(path)
     except BaseException:
-        with suppress(OSError):
-            Path(staged).unlink()
+        staged.unlink(missing_ok=True)
         raise

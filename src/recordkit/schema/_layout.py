@@ -82,6 +82,12 @@ class Layout:
         return str(self.field)
 
     @cached_property
+    def if_missing(self) -> str:
+        """What errors say to do if it may be missing."""
+        how = f"Declare '{self.expected}?'" if isinstance(self.field, Field) else "Pass optional=True"
+        return f"{how} if it may be missing."
+
+    @cached_property
     def wire_names(self) -> tuple[str, ...]:
         """The names of the features that hold it, its own first."""
         return tuple(name for name in (self.name, self.shape_name, self.dtype_name) if name is not None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import functools
-import logging
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +19,6 @@ from ._words import quoted
 
 if TYPE_CHECKING:
     from ._values import Shape
-
-logger = logging.getLogger("recordkit")
 
 # What Python's own types become. A float means no particular width, and float32 is what Example has a list for.
 _PYTHON_TYPES = {bool: "bool", int: "int64", float: "float32", complex: "complex64", str: "string", bytes: "bytes"}
@@ -205,4 +202,8 @@ def _time(value: Any) -> str | None:
 
 @functools.cache  # once a process
 def _say_floats_are_float32() -> None:
-    logger.info("Python floats are stored as float32; declare float64 in a schema, or use NumPy's, to keep every digit")
+    import logging  # here, because importing it takes as long as all of this package
+
+    logging.getLogger("recordkit").info(
+        "Python floats are stored as float32; declare float64 in a schema, or use NumPy's, to keep every digit"
+    )

@@ -112,7 +112,7 @@ def flat_row(row: Any, names: Mapping[str, Layout]) -> dict[str, Any]:
     for name, layout in names.items():
         if name not in flat and not layout.field.optional:
             hint = f"The row has {listed(map(str, row))}." if row else "The row is empty."
-            message = f"{name}: missing from the row\n  {hint} Declare '{layout.expected}?' if it may be missing."
+            message = f"{name}: missing from the row\n  {hint} {layout.if_missing}"
             raise SchemaError(message, field=name, expected=layout.expected, found="nothing")
     return flat
 

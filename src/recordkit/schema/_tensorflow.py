@@ -112,12 +112,12 @@ def _read(name: str, feature: Any, readers: Mapping[str, Callable[[str, Any], Fi
 
 
 def _fixed(name: str, feature: Any) -> Field:
-    default = feature.default_value
-    # As tf.train.Example reads it: bytes, whatever they spell.
-    if isinstance(default, str):
-        default = default.encode()
-    optional = default is not None
-    return field_from_parts(_dtype(name, feature), _shape(name, feature), optional=optional, default=default)
+    dtype, shape, default = _dtype(name, feature), _shape(name, feature), feature.default_value
+    if default is not None:
+        # TensorFlow reshapes a default; and it takes text for bytes, whatever they spell.
+        values = [value.encode() if isinstance(value, str) else value for value in np.ravel(np.array(default, object))]
+        default = np.array(values, object).reshape(tuple(size or 0 for size in shape)).tolist()
+    return field_from_parts(dtype, shape, optional=default is not None, default=default)
 
 
 def _any_length(name: str, feature: Any) -> Field:

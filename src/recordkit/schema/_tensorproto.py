@@ -34,6 +34,7 @@ _NUMBERS: Final = {
     "float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int16": 5, "int8": 6, "bytes": 7, "complex64": 8,
     "int64": 9, "bool": 10, "bfloat16": 14, "uint16": 17, "complex128": 18, "float16": 19, "uint32": 22, "uint64": 23,
 }  # fmt: skip
+TENSOR_DTYPES: Final = frozenset(_NUMBERS)
 _NAMES: Final = {number: name for name, number in _NUMBERS.items()}
 
 # The typed list of each dtype, and the NumPy dtype of a value in it: fixed-width ones as they lie, varints as 64 bits.
@@ -131,7 +132,7 @@ def _dims(data: memoryview) -> Iterator[int]:
 
 def _checked_size(shape: tuple[int, ...], name: str, most_bytes: int) -> int:
     """Return the number of elements, refusing shapes no tensor has."""
-    itemsize = 8 if name == "bytes" else _dtypes.numpy_dtype(name).itemsize
+    itemsize = 8 if name == "bytes" else _dtypes.itemsize(name)
     # The product without zeros, because NumPy multiplies the sizes of empty arrays too.
     if len(shape) > 32 or any(size >= 2**63 for size in shape):
         message = f"a TensorProto of the impossible shape {list(shape)}"

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from recordkit import examples, records
+from recordkit.columns import BytesColumn
+from recordkit.errors import CorruptRecordError, SchemaError
+from recordkit.examples import Values
+from recordkit.schema import Schema
+
+JPEG, PNG = b"\xff\xd8\xff\xe0", b"\x89PNG\r\n\x1a\n"
+
+
+def lists(kind: Any, *rows: list[Any]) -> Values:
+    offsets = np.cumsum([0, *map(len, rows)]).astype(np.int64)
+    flat = [value for row in rows for value in row]
+    if kind == "bytes":
+        return Values("bytes", BytesColumn.of(flat), offsets)
+    numbers: Any = np.array(flat, np.int64 if kind == "int64" else np.float32)
+    return Values(kind, numbers, offsets)
+
+
+def infer(**features: Values) -> dict[str, str]:
+    rows = len(next(iter(features.values())).offsets)  # type: ignore[arg-type]
+    columns = {name.replace("__", "/"): values for name, values in features.items()}
+    schema = Schema.infer(examples.encode(columns, rows - 1))
+    return {name: str(field) for name, field in schema.fields.items()}
+
+
+class TestFromTheWire:
+    @pytest.mark.parametrize(
+        ("values", "kind"),
+        [
+            (lists("int64", [1], [2]), "int64"),
+            (lists("int64", [1, 2], [3, 4]), "int64[2]"),
+            (lists("int64", [1, 2], [3]), "int64[?]"),
+            (lists("int64", [], [3]), "int64[?]"),
+            (lists("int64", [], []), "int64[?]"),
+            (lists("float", [1.5], [2]), "float32"),
+            (lists("bytes", [b"a"], ["ü".encode()]), "string"),
+            (lists("bytes", [b"a"], [b"\xff"]), "bytes"),
+            (lists("bytes", [b"a", b"b"], []), "string[?]"),
+            (lists("bytes", [JPEG], [JPEG]), "jpeg"),
+            (lists("bytes", [PNG, PNG], [PNG, PNG]), "png[2]"),
+            (lists("bytes", [JPEG], [PNG]), "bytes"),
+        ],
+    )
+    def test_kind_and_counts_tell_the_type(self, values: Values, kind: str) -> None:
+        assert infer(x=values) == {"x": kind}
+
+    def test_field_that_a_record_lacks_may_be_missing(self) -> None:
+        schema = Schema({"x": "int64?", "y": "int64"})
+
+        inferred = Schema.infer(schema.encode({"x": [1, None], "y": [1, 2]}))
+
+        assert inferred == schema
+
+    def test_feature_without_a_kind_may_be_missing(self) -> None:
+        payloads = [bytes.fromhex("0a0c0a0a0a016112051a030a0101"), bytes.fromhex("0a070a050a01611200")]
+
+        inferred = Schema.infer(records.pack_many(payloads))
+
+        assert inferred == Schema({"a": "int64?"})
+        assert inferred.decode(records.pack_many(payloads)).valid("a").tolist() == [True, False]
+
+    def test_feature_that_never_has_a_kind_can_be_read(self) -> None:
+        chunk = records.pack_many([bytes.fromhex("0a070a050a01611200")])
+
+        inferred = Schema.infer(chunk)
+
+        assert inferred.decode(chunk).valid("a").tolist() == [False]
+
+    def test_chunks_are_taken_together(self) -> None:
+        one = Schema({"x": "int64[2]"}).encode({"x": [[1, 2]]})
+        two = Schema({"x": "int64[3]", "y": "string"}).encode({"x": [[1, 2, 3]], "y": ["a"]})
+
+        assert Schema.infer([one, two]) == Schema({"x": "int64[?]", "y": "string?"})
+
+    def test_two_kinds_under_one_name_are_refused(self) -> None:
+        one, two = Schema({"x": "int64"}).encode({"x": [1]}), Schema({"x": "float32"}).encode({"x": [1.0]})
+
+        with pytest.raises(SchemaError) as caught:
+            Schema.infer([one, two])
+
+        assert str(caught.value).startswith("x: float and int64 lists under one name\n  A field has one kind.")
+
+    def test_nothing_is_told_from_no_records(self) -> None:
+        with pytest.raises(SchemaError, match="there are no records to tell a schema from"):
+            Schema.infer(records.pack_many([]))
+
+    def test_payload_that_is_no_example_is_reported(self) -> None:
+        with pytest.raises(CorruptRecordError):
+            Schema.infer(records.pack_many([b"\xff\xff"]))
+
+    def test_sequences_are_told_from_fields(self) -> None:
+        schema = Schema({"id": "int64"}, sequences={"a": "float32[2]", "b": "int64[?]", "c": "float64[?,?]?"})
+        rows = [
+            {"id": 1, "a": [[1, 2]], "b": [[1], []], "c": [np.eye(2), np.ones((1, 3))]},
+            {"id": 2, "a": [[1, 2], [3, 4]], "b": []},
+        ]
+
+        assert Schema.infer(schema.encode_rows(rows)) == schema
+
+
+class TestArrays:
+    @pytest.mark.parametrize("kind", ["float64[?,?]", "uint8[?,?,?]", "int64[?,?]", "float32[?,?]", "string[?,?]"])
+    def test_arrays_are_known_by_their_shape(self, kind: str) -> None:
+        schema = Schema({"x": kind, "y": "int64"})
+        fill: Any = "a" if kind.startswith("string") else 1
+        rank = kind.count("?")
+        rows = [{"x": np.full((2,) * rank, fill, object), "y": 1}, {"x": np.full((1,) * rank, fill, object), "y": 2}]
+
+        assert Schema.infer(schema.encode_rows(rows)) == schema
+
+    def test_array_may_be_missing(self) -> None:
+        schema = Schema({"x": "float64[?,?]?"})
+
+        assert Schema.infer(schema.encode({"x": [np.eye(2), None]})) == schema
+
+    def test_shape_that_does_not_agree_with_the_size_is_a_field_of_its_own(self) -> None:
+        found = infer(x=lists("int64", [1, 2, 3]), x__shape=lists("int64", [2, 2]))
+
+        assert found == {"x": "int64[3]", "x/shape": "int64[2]"}
+
+    def test_shape_of_one_number_is_a_field_of_its_own(self) -> None:
+        found = infer(x=lists("int64", [1, 2, 3]), x__shape=lists("int64", [3]))
+
+        assert found == {"x": "int64[3]", "x/shape": "int64"}
+
+    def test_one_record_that_disagrees_is_enough(self) -> None:
+        schema = Schema({"x": "int64[?,?]"})
+        good = schema.encode({"x": [[[1, 2]]]})
+        columns = {"x": lists("int64", [1, 2]), "x/shape": lists("int64", [2, 2])}
+
+        inferred = Schema.infer([good, examples.encode(columns, 1)])
+
+        assert {name: str(field) for name, field in inferred.fields.items()} == {"x": "int64[2]", "x/shape": "int64[2]"}
+
+    def test_array_without_its_shape_in_another_chunk_is_none(self) -> None:
+        with_shape = Schema({"x": "int64[?,?]"}).encode({"x": [[[1, 2]]]})
+        without = Schema({"x": "int64[2]"}).encode({"x": [[1, 2]]})
+
+        for chunks in ([with_shape, without], [without, with_shape]):
+            assert Schema.infer(chunks) == Schema({"x": "int64[2]", "x/shape": "int64[2]?"})
+
+    def test_shape_without_an_array_is_kept(self) -> None:
+        with_array = Schema({"x": "int64[?,?]"}).encode({"x": [[[1, 2]]]})
+        alone = Schema({"x/shape": "int64[2]"}).encode({"x/shape": [[1, 2]]})
+
+        assert Schema.infer([with_array, alone]) == Schema({"x": "int64[2]?", "x/shape": "int64[2]"})
+
+    def test_dtype_that_is_none_is_text(self) -> None:
+        found = infer(
+            x=lists("bytes", [b"\xff" * 4]), x__shape=lists("int64", [2, 2]), x__dtype=lists("bytes", [b"float99"])
+        )
+
+        assert found == {"x": "bytes", "x/dtype": "string", "x/shape": "int64[2]"}
