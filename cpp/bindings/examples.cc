@@ -98,40 +98,54 @@ nb::object decode(const Decoder& decoder, const Chunk& chunk, size_t start, size
 }
 
 // (name, kind, steps, count or -1, values, byte_offsets, value_offsets, step_offsets, states)
-using Source = std::tuple<std::string, int, bool, int64_t, nb::object, std::optional<ConstInts>,
-                          std::optional<ConstInts>, std::optional<ConstInts>, std::optional<ConstBytes>>;
+using Source =
+    std::tuple<std::string, int, bool, int64_t, nb::object, nb::object, nb::object, nb::object, nb::object>;
 
-SourceColumn source_column(const Source& source, size_t rows, std::vector<nb::object>& alive) {
+// The array as it is: one that would have to be converted is refused, for the copy would not outlive this
+// call.
+template <typename T>
+T as_it_is(nb::handle object) {
+  T array;
+  if (!nb::try_cast(object, array, false))
+    throw nb::type_error(
+        "a column needs contiguous arrays of one dimension: int64, float32, or uint8 for bytes");
+  return array;
+}
+
+const int64_t* offsets_of(nb::handle object, size_t& total) {
+  if (object.is_none()) return nullptr;
+  const auto offsets = as_it_is<ConstInts>(object);
+  total = offsets.size();
+  return offsets.data();
+}
+
+// The caller keeps the arrays of `source` alive.
+SourceColumn source_column(const Source& source, size_t rows) {
   const auto& [name, kind, steps, count, values, byte_offsets, value_offsets, step_offsets, states] = source;
   SourceColumn column{.name = name, .kind = static_cast<Kind>(kind), .steps = steps, .count = count};
-  alive.push_back(values);
   if (column.kind == Kind::bytes) {
-    const auto bytes = nb::cast<ConstBytes>(values);
-    if (!byte_offsets || byte_offsets->size() == 0) throw nb::value_error("bytes need offsets");
+    const auto bytes = as_it_is<ConstBytes>(values);
+    size_t offsets = 0;
     column.bytes = bytes.data();
     column.byte_total = bytes.size();
-    column.byte_offsets = byte_offsets->data();
-    column.value_total = byte_offsets->size() - 1;
+    column.byte_offsets = offsets_of(byte_offsets, offsets);
+    if (offsets == 0) throw nb::value_error("bytes need offsets");
+    column.value_total = offsets - 1;
   } else if (column.kind == Kind::floats) {
-    const auto floats = nb::cast<ConstFloats>(values);
+    const auto floats = as_it_is<ConstFloats>(values);
     column.floats = floats.data();
     column.value_total = floats.size();
   } else {
-    const auto ints = nb::cast<ConstInts>(values);
+    const auto ints = as_it_is<ConstInts>(values);
     column.ints = ints.data();
     column.value_total = ints.size();
   }
-  if (value_offsets) {
-    column.value_offsets = value_offsets->data();
-    column.value_offset_total = value_offsets->size();
-  }
-  if (step_offsets) {
-    column.step_offsets = step_offsets->data();
-    column.step_offset_total = step_offsets->size();
-  }
-  if (states) {
-    if (states->size() != rows) throw nb::value_error("states need one entry a row");
-    column.states = reinterpret_cast<const State*>(states->data());
+  column.value_offsets = offsets_of(value_offsets, column.value_offset_total);
+  column.step_offsets = offsets_of(step_offsets, column.step_offset_total);
+  if (!states.is_none()) {
+    const auto array = as_it_is<ConstBytes>(states);
+    if (array.size() != rows) throw nb::value_error("states need one entry a row");
+    column.states = reinterpret_cast<const State*>(array.data());
   }
   return column;
 }
@@ -139,8 +153,7 @@ SourceColumn source_column(const Source& source, size_t rows, std::vector<nb::ob
 std::tuple<int, size_t, Chunk> encode_columns(const std::vector<Source>& sources, size_t rows,
                                               bool sequence) {
   std::vector<SourceColumn> columns;
-  std::vector<nb::object> alive;
-  for (const Source& source : sources) columns.push_back(source_column(source, rows, alive));
+  for (const Source& source : sources) columns.push_back(source_column(source, rows));
   EncodeResult result;
   {
     const nb::gil_scoped_release release;
@@ -176,6 +189,7 @@ nb::dict facts_to_python(const std::map<std::string, FeatureFacts>& features) {
     d["int64"] = facts.of_kind[3];
     d["min_count"] = facts.min_count;
     d["max_count"] = facts.max_count;
+    d["bytes_values"] = facts.bytes_values;
     d["min_bytes"] = facts.min_bytes;
     d["max_bytes"] = facts.max_bytes;
     d["min_steps"] = facts.min_steps;
@@ -185,7 +199,7 @@ nb::dict facts_to_python(const std::map<std::string, FeatureFacts>& features) {
     d["utf8"] = facts.utf8;
     d["jpeg"] = facts.jpeg;
     d["png"] = facts.png;
-    result[name.c_str()] = d;
+    result[nb::str(name.data(), name.size())] = d;
   }
   return result;
 }

@@ -67,7 +67,7 @@ std::tuple<Chunk, int, uint64_t> scan_buffer(nb::object data, uint64_t max_recor
   ScanEnd end;
   {
     const nb::gil_scoped_release release;
-    end = check_payloads(chunk, hop(chunk, 0, SIZE_MAX, max_record_bytes));
+    end = check_payloads(chunk, hop(chunk, 0, SIZE_MAX, UINT64_MAX, max_record_bytes));
   }
   chunk.size = end.offset;
   chunk.owner = std::move(view);

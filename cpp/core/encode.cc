@@ -28,7 +28,11 @@ bool fits(const SourceColumn& column, size_t rows) {
   }
   size_t values;
   if (column.count >= 0) {
-    if (column.count != 0 && groups > column.value_total / static_cast<size_t>(column.count)) return false;
+    // Exactly as many: values left over would go missing without a word.
+    const size_t count = static_cast<size_t>(column.count);
+    if (count == 0 ? column.value_total != 0
+                   : column.value_total % count != 0 || groups != column.value_total / count)
+      return false;
     values = groups * static_cast<size_t>(column.count);
   } else {
     if (column.value_offset_total != groups + 1 ||

@@ -15,8 +15,9 @@ Chunk chunk_of(Buffer&& framed, std::vector<Chunk::Span>&& records) {
   return chunk;
 }
 
-ScanEnd hop(Chunk& chunk, uint64_t offset, size_t max_records, uint64_t max_record_bytes) {
-  while (offset < chunk.size && chunk.records.size() < max_records) {
+ScanEnd hop(Chunk& chunk, uint64_t offset, size_t max_records, uint64_t max_bytes,
+            uint64_t max_record_bytes) {
+  while (offset < chunk.size && offset < max_bytes && chunk.records.size() < max_records) {
     const uint8_t* const header = chunk.data + offset;
     const uint64_t left = chunk.size - offset;
     if (left < kHeaderSize) return {Fault::torn_header, offset};

@@ -78,7 +78,7 @@ struct ScanEnd {
 
 // Adds the records of chunk.data[offset, chunk.size) to the chunk, up to `max_records` in all, by their
 // headers alone.
-ScanEnd hop(Chunk& chunk, uint64_t offset, size_t max_records, uint64_t max_record_bytes);
+ScanEnd hop(Chunk& chunk, uint64_t offset, size_t max_records, uint64_t max_bytes, uint64_t max_record_bytes);
 
 // Checks the payload of every record; at the first that is not sound the chunk is cut. `end` is where the hop
 // stopped.

@@ -114,20 +114,22 @@ ScanEnd RecordReader::fill(Buffer& buffer, Chunk& chunk, size_t max_records, boo
   constexpr size_t kPiece = size_t{256} << 10;
   constexpr size_t kLeastPiece = size_t{16} << 10;
 
+  const uint64_t max_bytes = whole_count ? UINT64_MAX : std::max<uint64_t>(limits_.chunk_bytes, 1);
   for (ScanEnd end;;) {
     chunk.data = buffer.data();
     chunk.size = buffer.size();
-    end = hop(chunk, end.offset, max_records, limits_.max_record_bytes);
+    end = hop(chunk, end.offset, max_records, max_bytes, limits_.max_record_bytes);
     const bool torn = end.fault == Fault::torn_header || end.fault == Fault::torn_payload;
-    if (source_ended_ || (end.fault != Fault::none && !torn)) return end;
-    const bool full = !whole_count && !chunk.records.empty() && end.offset >= limits_.chunk_bytes;
-    // Not torn, as far as is known: the rest has yet to be read.
-    if (full || chunk.records.size() >= max_records) return {Fault::none, end.offset};
+    if (end.fault != Fault::none && !torn) return end;
+    if (chunk.records.size() >= max_records || end.offset >= max_bytes) return end;
+    if (source_ended_) return end;
 
     // A long record is read in ever larger pieces, yet never far beyond what has already arrived.
     size_t piece = std::max(kPiece, torn ? (buffer.size() - end.offset) / 2 : 0);
-    if (whole_count && !chunk.records.empty()) {
-      // What is read beyond the last record asked for has to be carried to the next call.
+    // What is read beyond the last record asked for has to be carried to the next call.
+    if (!whole_count && !torn) {
+      piece = std::min(piece, std::max<size_t>(max_bytes - end.offset, kLeastPiece));
+    } else if (whole_count && !chunk.records.empty()) {
       const uint64_t needed = (end.offset / chunk.records.size() + 1) * (max_records - chunk.records.size());
       piece = std::min<uint64_t>(piece, std::max<uint64_t>(needed, kLeastPiece));
     }

@@ -145,30 +145,31 @@ class Salvager {
       if (sound_at(tried_)) sound_.push_back(tried_);
   }
 
+  // Runs of zeros are told apart: pages that never reached the disk. Inside the frame of a right header they
+  // may be what the payload held.
   void note_lost(uint64_t start, uint64_t end, bool header, uint64_t before) {
-    const auto* first = file_.data() + start;
-    const auto* last = file_.data() + end;
-    const auto nonzero = [](uint8_t byte) { return byte != 0; };
-    if (std::find_if(first, last, nonzero) == last) {
-      result_.lost.push_back({start, end - start, Lost::What::zeros, before});
-      return;
+    constexpr uint64_t kRun = 32;
+    const bool torn = end == file_.size() && (header || end - start < kHeaderSize);
+    Lost::What what = torn ? Lost::What::torn : header ? Lost::What::bad_payload : Lost::What::bad_length;
+    const uint64_t claimed = header ? load<uint64_t>(file_.data() + start) : 0;
+    const uint64_t frame_end = !header                 ? start
+                               : claimed < left(start) ? start + kFrameSize + claimed
+                                                       : file_.size();
+    uint64_t at = start;
+    for (uint64_t zero = start; zero < end; ++zero) {
+      if (file_[zero] != 0) continue;
+      uint64_t run_end = zero;
+      while (run_end < end && file_[run_end] == 0) ++run_end;
+      const bool whole = zero == start && run_end == end;
+      if (whole || (run_end - zero >= kRun && run_end > frame_end)) {
+        if (at < zero) result_.lost.push_back({at, zero - at, what, before});
+        result_.lost.push_back({zero, run_end - zero, Lost::What::zeros, before});
+        at = run_end;
+        what = Lost::What::bad_length;
+      }
+      zero = run_end;
     }
-    const bool at_end = end == file_.size();
-    const bool torn = at_end && (header || end - start < kHeaderSize);
-    const Lost::What what = torn     ? Lost::What::torn
-                            : header ? Lost::What::bad_payload
-                                     : Lost::What::bad_length;
-    // Zeros at the end of a hole (a page that never reached the disk) are told apart when they are many.
-    const auto* tail = last;
-    while (tail != first && tail[-1] == 0) --tail;
-    const uint64_t zeros = static_cast<uint64_t>(last - tail);
-    constexpr uint64_t kMany = 32;
-    if (zeros >= kMany && !torn) {
-      result_.lost.push_back({start, end - start - zeros, what, before});
-      result_.lost.push_back({end - zeros, zeros, Lost::What::zeros, before});
-    } else {
-      result_.lost.push_back({start, end - start, what, before});
-    }
+    if (at < end) result_.lost.push_back({at, end - at, what, before});
   }
 
   // A record with a broken header may hold records in its payload, and resync then finds those. If the bytes

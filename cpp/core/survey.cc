@@ -143,6 +143,7 @@ class Surveyor {
   }
 
   static void bytes_value(Bytes value, FeatureFacts& facts) {
+    ++facts.bytes_values;
     facts.min_bytes = std::min<uint64_t>(facts.min_bytes, value.size());
     facts.max_bytes = std::max<uint64_t>(facts.max_bytes, value.size());
     const std::string_view text = as_text(value);

@@ -19,6 +19,7 @@ struct FeatureFacts {
   uint64_t empty = 0;
   uint64_t of_kind[4] = {};  // features by Kind
   uint64_t min_count = std::numeric_limits<uint64_t>::max(), max_count = 0;
+  uint64_t bytes_values = 0;
   uint64_t min_bytes = std::numeric_limits<uint64_t>::max(), max_bytes = 0;
   uint64_t min_steps = std::numeric_limits<uint64_t>::max(), max_steps = 0;
   int64_t min_int = std::numeric_limits<int64_t>::max(), max_int = std::numeric_limits<int64_t>::min();

@@ -94,7 +94,8 @@ struct Cursor {
     const uint8_t* start = at;
     uint64_t length;
     if (!varint(length)) return false;
-    if (length > left()) {
+    // A length takes at most five bytes; upb refuses longer ones even when the rest is zeros.
+    if (length > left() || at - start > 5) {
       at = start;
       return fail(WireFault::past_end);
     }
@@ -114,8 +115,7 @@ struct Cursor {
       const uint64_t byte = *p++;
       result |= (byte & 0x7f) << (7 * i);
       if (byte < 0x80) {
-        // The tenth byte holds one bit; more would be lost.
-        if (i == kMaxVarint - 1 && byte > 1) return fail(WireFault::bad_varint);
+        // What a tenth byte holds beyond the 64th bit is dropped, as protobuf drops it.
         value = result;
         at = p;
         return true;

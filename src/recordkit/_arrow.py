@@ -75,7 +75,7 @@ def _fixed_lists(column: Any, name: str, validity: Any, nulls: int) -> Node:
 
 
 def _numbers(column: NDArray[Any], name: str, validity: Any, nulls: int) -> Node:
-    column = np.ascontiguousarray(column)
+    column = np.ascontiguousarray(column, column.dtype.newbyteorder("="))
     dtype = column.dtype
     if dtype.kind == "b":
         return ("b", name, nulls > 0, len(column), nulls, [validity, np.packbits(column, bitorder="little")], [])

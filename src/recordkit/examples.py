@@ -253,6 +253,10 @@ def encode(columns: Mapping[str, Values], rows: int, *, sequence: bool = False) 
     >>> packed[0].hex()
     '0a0c0a0a0a017812051a030a0101'
     """
+    for name, column in columns.items():
+        if column.steps is not None and not sequence:
+            message = f"{name}: a feature list needs a SequenceExample\n  Pass sequence=True."
+            raise SchemaError(message, field=name)
     sources = [_source(name, column) for name, column in columns.items()]
     fault, at, chunk = _core.encode(sources, rows, sequence)
     if fault == 1:
@@ -266,14 +270,27 @@ def encode(columns: Mapping[str, Values], rows: int, *, sequence: bool = False) 
 
 
 def _source(name: str, column: Values) -> tuple[Any, ...]:
-    if isinstance(column.values, BytesColumn):
-        values, byte_offsets = column.values.data, column.values.offsets
-    else:
-        values, byte_offsets = column.values, None  # type: ignore[assignment]
+    kind, steps, states = _KIND_NUMBERS[column.kind], column.steps, column.states
     count = -1 if column.offsets is not None or column.count is None else column.count
-    steps = column.steps is not None
-    kind = _KIND_NUMBERS[column.kind]
-    return (name, kind, steps, count, values, byte_offsets, column.offsets, column.steps, column.states)
+    values: Any = column.values
+    byte_offsets = None
+    if isinstance(values, BytesColumn):
+        values, byte_offsets = values.data, _contiguous(values.offsets)
+    return (
+        name,
+        kind,
+        steps is not None,
+        count,
+        _contiguous(values),
+        byte_offsets,
+        _contiguous(column.offsets),
+        _contiguous(steps),
+        _contiguous(states),
+    )
+
+
+def _contiguous(array: NDArray[Any] | None) -> NDArray[Any] | None:
+    return array if array is None or array.flags.c_contiguous else np.ascontiguousarray(array)
 
 
 def edit(
@@ -331,8 +348,9 @@ class FeatureFacts:
         empty: How many have it with a list that is empty.
         min_count: The fewest values where a kind is set; 0 where it never is.
         max_count: The most values.
-        min_bytes: The shortest bytes value.
-        max_bytes: The longest bytes value.
+        bytes_values: How many bytes values there are.
+        min_bytes: The shortest of them.
+        max_bytes: The longest of them.
         min_steps: The fewest steps, of a feature list.
         max_steps: The most steps.
         min_int: The least int64 value; None where there is none.
@@ -348,6 +366,7 @@ class FeatureFacts:
     empty: int
     min_count: int
     max_count: int
+    bytes_values: int
     min_bytes: int
     max_bytes: int
     min_steps: int
@@ -361,29 +380,26 @@ class FeatureFacts:
     def merge(self, other: FeatureFacts) -> FeatureFacts:
         """Return the facts of both sets of records."""
         one, two = self, other
-        bytes_one, bytes_two = "bytes" in one.kinds, "bytes" in two.kinds
+        with_bytes = [facts for facts in (one, two) if facts.bytes_values]
         ints = [value for value in (one.min_int, one.max_int, two.min_int, two.max_int) if value is not None]
         return FeatureFacts(
             records=one.records + two.records,
             kinds=one.kinds | two.kinds,
             no_kind=one.no_kind + two.no_kind,
             empty=one.empty + two.empty,
-            min_count=_least((one.min_count, bool(one.kinds)), (two.min_count, bool(two.kinds))),
+            min_count=min((facts.min_count for facts in (one, two) if facts.kinds), default=0),
             max_count=max(one.max_count, two.max_count),
-            min_bytes=_least((one.min_bytes, bytes_one), (two.min_bytes, bytes_two)),
+            bytes_values=one.bytes_values + two.bytes_values,
+            min_bytes=min((facts.min_bytes for facts in with_bytes), default=0),
             max_bytes=max(one.max_bytes, two.max_bytes),
             min_steps=min(one.min_steps, two.min_steps),
             max_steps=max(one.max_steps, two.max_steps),
             min_int=min(ints, default=None),
             max_int=max(ints, default=None),
-            utf8=(one.utf8 or not bytes_one) and (two.utf8 or not bytes_two) and (one.utf8 or two.utf8),
-            jpeg=(one.jpeg or not bytes_one) and (two.jpeg or not bytes_two) and (one.jpeg or two.jpeg),
-            png=(one.png or not bytes_one) and (two.png or not bytes_two) and (one.png or two.png),
+            utf8=bool(with_bytes) and all(facts.utf8 for facts in with_bytes),
+            jpeg=bool(with_bytes) and all(facts.jpeg for facts in with_bytes),
+            png=bool(with_bytes) and all(facts.png for facts in with_bytes),
         )
-
-
-def _least(*values: tuple[int, bool]) -> int:
-    return min((value for value, counts in values if counts), default=0)
 
 
 @dataclass(frozen=True)
@@ -449,7 +465,7 @@ def survey(chunk: Chunk, start: int = 0, stop: int | None = None, *, path: str |
 
 def _facts(raw: dict[str, Any]) -> FeatureFacts:
     kinds: frozenset[Kind] = frozenset(kind for kind in _KIND_NUMBERS if raw[kind])  # type: ignore[misc]
-    has_bytes, has_ints = raw["max_bytes"] >= raw["min_bytes"], raw["max_int"] >= raw["min_int"]
+    has_bytes, has_ints = raw["bytes_values"] > 0, raw["max_int"] >= raw["min_int"]
     return FeatureFacts(
         records=raw["records"],
         kinds=kinds,
@@ -457,6 +473,7 @@ def _facts(raw: dict[str, Any]) -> FeatureFacts:
         empty=raw["empty"],
         min_count=raw["min_count"] if kinds else 0,
         max_count=raw["max_count"],
+        bytes_values=raw["bytes_values"],
         min_bytes=raw["min_bytes"] if has_bytes else 0,
         max_bytes=raw["max_bytes"],
         min_steps=raw["min_steps"] if raw["max_steps"] >= raw["min_steps"] else 0,

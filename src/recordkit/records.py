@@ -58,7 +58,8 @@ def _corrupt(fault: int, *, path: str | None, record: int, offset: int) -> Corru
     if kind == "too_large":
         text += "\n  If the file is to be trusted, raise max_record_bytes."
     elif record:
-        text += f"\n  The {record} records before it are sound; recordkit.records.salvage finds those behind it too."
+        before = "The record before it is" if record == 1 else f"The {record} records before it are"
+        text += f"\n  {before} sound; recordkit.records.salvage finds those behind it too."
     elif kind == "bad_length_crc" and offset == 0:
         text += "\n  This may not be an uncompressed TFRecord file at all."
     return CorruptRecordError(text, path=path, record=record, offset=offset, kind=kind)
@@ -345,6 +346,8 @@ def diagnose(data: Buffer) -> Diagnosis | None:
     all 5 records have unmasked CRCs: the program that wrote them does not keep to the format
     """
     view = memoryview(data).cast("B")
+    if not any(view):
+        return None  # zeros would pass for empty records with zeros in place of checksums
     for kind, order, checksum, words in _FLAVOURS:
         payloads = _frames(view, order, checksum)
         if payloads:
