@@ -1,18 +1,26 @@
 """Wire bytes by hand: messages that are odd but legal, which no sound writer makes and protobuf reads all the same.
 
-The first half builds bytes piece by piece; the second half are Hypothesis strategies over it. Nothing here imports
-recordkit, so that a mistake there cannot hide here.
+First come functions that build bytes piece by piece and walk over them; then Hypothesis strategies; then what turns
+protobuf's answers and ours into lists that can be compared.
 """
 
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from hypothesis import strategies as st
 
+from recordkit.columns import BytesColumn
+from recordkit.examples import Kind, Values
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
 
 VARINT, FIXED64, DELIMITED, GROUP, END_GROUP, FIXED32 = range(6)
 BYTES, FLOATS, INTS = 1, 2, 3
@@ -131,120 +139,130 @@ def names(payload: bytes, field: int = 1) -> set[str]:
 def has_odd_entry(payload: bytes) -> bool:
     """Whether a map entry holds more than names and values: upb then keeps it out of the map."""
     bodies = [*entries(payload, 1), *entries(payload, 2)]
-    return any((field, kind) not in ((1, DELIMITED), (2, DELIMITED)) for body in bodies for field, kind, _ in fields(body))
+    found = {(field, wire_type) for body in bodies for field, wire_type, _ in fields(body)}
+    return not found <= {(1, DELIMITED), (2, DELIMITED)}
 
 
-NAMES = st.sampled_from(
-    ["", "a", "b", "ab", "a/b", "image/width", "image/height", "ünïcode", "a\0b", "n" * 8, "n" * 9, "n" * 16, "n" * 17]
-    + ["n" * 127, "n" * 128, "n" * 300]
-)
+SHORT_NAMES = ["", "a", "b", "ab", "a/b", "image/width", "image/height", "ünïcode", "a\0b"]
+NAMES = st.sampled_from([*SHORT_NAMES, *("n" * size for size in (8, 9, 16, 17, 127, 128, 300))])
 INT64S = st.integers(-(2**63), 2**63 - 1) | st.integers(-3, 300) | st.sampled_from([-(2**63), 2**63 - 1, 2**56, 2**49])
 FLOAT32S = st.floats(width=32)
 VALUES = st.binary(max_size=5) | st.binary(min_size=120, max_size=140)
 
 
-@st.composite
-def odd_varint(draw: st.DrawFn, values: st.SearchStrategy[int] = INT64S, longest: int = 10) -> bytes:
-    value = draw(values)
-    room = longest - len(varint(value))
-    return varint(value, draw(st.integers(0, room) | st.just(0)))
+@dataclass
+class Draw:
+    """Draws messages that are legal and, `odd` times in a hundred at each turn, not what a sound writer makes."""
 
+    draw: st.DrawFn
+    odd: int
 
-@st.composite
-def odd_delimited(draw: st.DrawFn, field: int, body: bytes, odd: bool = True) -> bytes:
-    """A field with a tag or a length longer than needed, now and then. Five bytes is the most upb takes."""
-    extra = st.sampled_from([0] * 9 + [1, 3, 4]) if odd else st.just(0)
-    short = 5 - len(varint(len(body)))
-    return delimited(
-        field,
-        body,
-        extra_tag=min(draw(extra), 5 - len(varint(field << 3 | DELIMITED))),
-        extra_length=min(draw(extra), short),
-    )
+    def oddly(self) -> bool:
+        return self.odd > 0 and self.draw(st.integers(0, 99)) >= 100 - self.odd
 
+    def some(self, most: int) -> range:
+        return range(self.draw(st.integers(0, most)))
 
-@st.composite
-def unknown_field(draw: st.DrawFn, known: tuple[int, ...] = (1, 2, 3), depth: int = 2) -> bytes:
-    """A field that no message of Example defines, groups included."""
-    field = draw(st.sampled_from([4, 5, 15, 16, 2047, 2**29 - 1]) | st.integers(4, 2**29 - 1))
-    wire_type = draw(st.sampled_from([VARINT, FIXED64, DELIMITED, FIXED32] + [GROUP] * (depth > 0)))
-    if wire_type not in (DELIMITED, GROUP) and draw(st.booleans()):
-        field = draw(st.sampled_from(known))  # the number is defined, with another wire type
-    head = tag(field, wire_type)
-    if wire_type == VARINT:
-        return head + draw(odd_varint())
-    if wire_type == DELIMITED:
-        return delimited(field, draw(st.binary(max_size=6)))
-    if wire_type == GROUP:
-        inner = draw(st.lists(unknown_field(depth=depth - 1), max_size=2))
-        return head + b"".join(inner) + tag(field, END_GROUP)
-    return head + draw(st.binary(min_size=4, max_size=4) if wire_type == FIXED32 else st.binary(min_size=8, max_size=8))
+    def number(self) -> bytes:
+        value = self.draw(INT64S)
+        room = 10 - len(varint(value))
+        return varint(value, self.draw(st.integers(0, room)) if self.oddly() else 0)
 
+    def delimited(self, field: int, body: bytes) -> bytes:
+        """Now and then with a tag or a length longer than needed; five bytes is the most upb takes."""
+        room = 5 - len(varint(field << 3)), 5 - len(varint(len(body)))
+        tag_extra, length_extra = (self.draw(st.integers(0, most)) if self.oddly() else 0 for most in room)
+        return delimited(field, body, extra_tag=tag_extra, extra_length=length_extra)
 
-@st.composite
-def odd_list(draw: st.DrawFn, kind: int, odd: bool = True) -> bytes:
-    """The body of a list: packed, unpacked, in several chunks, mixed, with unknown fields between."""
-    parts = []
-    for _ in range(draw(st.integers(0, 4))):
-        if odd and draw(st.integers(0, 9)) == 0:
-            # Field 1 as a varint, a fixed32 or bytes may be a value here.
-            parts.append(draw(unknown_field(known=(2, 3))))
-        elif kind == BYTES:
-            parts.append(draw(odd_delimited(1, draw(VALUES), odd)))
-        elif draw(st.booleans()):
-            single = odd_varint() if kind == INTS else st.builds(lambda value: struct.pack("<f", value), FLOAT32S)
-            parts.append(tag(1, VARINT if kind == INTS else FIXED32) + draw(single))
-        elif kind == INTS:
-            parts.append(draw(odd_delimited(1, b"".join(draw(st.lists(odd_varint(), max_size=12))), odd)))
+    def unknown(self, known: tuple[int, ...] = (1, 2, 3), depth: int = 2) -> bytes:
+        """A field that no message of Example defines: another number, or one of `known` with another wire type."""
+        field = self.draw(st.sampled_from([4, 5, 15, 16, 2047, 2**29 - 1]))
+        wire_type = self.draw(st.sampled_from([VARINT, FIXED64, DELIMITED, FIXED32] + [GROUP] * (depth > 0)))
+        if wire_type in (VARINT, FIXED64, FIXED32):
+            field = self.draw(st.sampled_from((field, *known)))
+        if wire_type == VARINT:
+            return tag(field, wire_type) + self.number()
+        if wire_type == DELIMITED:
+            return delimited(field, self.draw(st.binary(max_size=6)))
+        if wire_type == GROUP:
+            inner = b"".join(self.unknown(known, depth - 1) for _ in self.some(2))
+            return tag(field, GROUP) + inner + tag(field, END_GROUP)
+        size = 4 if wire_type == FIXED32 else 8
+        return tag(field, wire_type) + self.draw(st.binary(min_size=size, max_size=size))
+
+    def values(self, kind: int) -> list[bytes]:
+        """The pieces of a list: a packed chunk, or single values."""
+        if kind == BYTES:
+            return [self.delimited(1, self.draw(VALUES)) for _ in self.some(3)]
+        if kind == INTS:
+            numbers, single = [self.number() for _ in self.some(12)], VARINT
         else:
-            values = draw(st.lists(FLOAT32S, max_size=6))
-            parts.append(draw(odd_delimited(1, struct.pack(f"<{len(values)}f", *values), odd)))
-    return b"".join(parts)
+            numbers, single = [struct.pack("<f", self.draw(FLOAT32S)) for _ in self.some(5)], FIXED32
+        if self.draw(st.integers(0, 3)) == 3:
+            return [tag(1, single) + number for number in numbers]
+        return [self.delimited(1, b"".join(numbers))] if numbers or self.oddly() else []
+
+    def values_in_pieces(self, kind: int) -> bytes:
+        pieces = self.values(kind)
+        while self.oddly():
+            pieces += self.values(kind)
+        if self.oddly():
+            pieces.append(self.unknown(known=(2, 3)))  # field 1 may be a value, whatever its wire type
+        return b"".join(pieces)
+
+    def feature(self) -> bytes:
+        kinds = self.draw(st.sampled_from([[], [BYTES], [FLOATS], [INTS]]))
+        while self.oddly():
+            kinds = [*kinds, self.draw(st.sampled_from([BYTES, FLOATS, INTS]))]
+        pieces = [self.delimited(kind, self.values_in_pieces(kind)) for kind in kinds]
+        if self.oddly():
+            pieces.insert(0, self.unknown())
+        return b"".join(pieces)
+
+    def feature_list(self) -> bytes:
+        pieces = [self.delimited(1, self.feature()) for _ in self.some(3)]
+        if self.oddly():
+            pieces.append(self.unknown(known=(2, 3)))
+        return b"".join(pieces)
+
+    def entry(self, name: str, value: Callable[[], bytes]) -> bytes:
+        names = [name] if not self.oddly() else self.draw(st.lists(NAMES, max_size=2))
+        values = [value()] if not self.oddly() else [value() for _ in self.some(2)]
+        parts = [self.delimited(1, one.encode()) for one in names] + [self.delimited(2, one) for one in values]
+        if self.oddly():
+            parts = self.draw(st.permutations(parts))
+        return self.delimited(1, b"".join(parts))
+
+    def maps(self, field: int, value: Callable[[], bytes]) -> list[bytes]:
+        """A map in one piece or several, which merge."""
+        names = self.draw(st.lists(NAMES, max_size=4, unique=True))
+        while names and self.oddly():
+            names.append(self.draw(st.sampled_from(names)))
+        entries = [self.entry(name, value) for name in names]
+        if self.oddly():
+            entries.insert(0, self.unknown())
+        cut = self.draw(st.integers(0, len(entries)))
+        return [self.delimited(field, b"".join(part)) for part in (entries[:cut], entries[cut:]) if part]
 
 
 @st.composite
-def odd_feature(draw: st.DrawFn, odd: bool = True) -> bytes:
-    """A Feature: no kind, one list, the same list again, several kinds."""
-    parts = []
-    for _ in range(draw(st.sampled_from([0, 1, 1, 1, 1, 2, 3]))):
-        if odd and draw(st.integers(0, 9)) == 0:
-            parts.append(draw(unknown_field()))
-        else:
-            kind = draw(st.sampled_from([BYTES, FLOATS, INTS]))
-            parts.append(draw(odd_delimited(kind, draw(odd_list(kind, odd)), odd)))
-    return b"".join(parts)
+def examples(draw: st.DrawFn, odd: tuple[int, ...] = (0, 2, 10, 40)) -> bytes:
+    """Examples, from plain ones to ones that are odd at every turn."""
+    source = Draw(draw, draw(st.sampled_from(odd)))
+    pieces = source.maps(1, source.feature)
+    if source.oddly():
+        pieces = draw(st.permutations([*pieces, source.unknown(known=(1,))]))
+    return b"".join(pieces)
 
 
 @st.composite
-def odd_entry(draw: st.DrawFn, value: st.SearchStrategy[bytes], odd: bool = True) -> bytes:
-    """A map entry: name and value in any order, missing or repeated. Values that repeat merge."""
-    counts = st.sampled_from([1, 1, 1, 1, 1, 0, 2])
-    parts = [draw(odd_delimited(1, draw(NAMES).encode(), odd)) for _ in range(draw(counts))]
-    parts += [draw(odd_delimited(2, draw(value), odd)) for _ in range(draw(counts))]
-    if draw(st.integers(0, 3)) == 0:
-        parts = draw(st.permutations(parts))
-    return draw(odd_delimited(1, b"".join(parts), odd))
-
-
-@st.composite
-def odd_map(draw: st.DrawFn, field: int, value: st.SearchStrategy[bytes], odd: bool = True) -> bytes:
-    parts = draw(st.lists(odd_entry(value, odd) | (unknown_field() if odd else odd_entry(value, odd)), max_size=5))
-    return draw(odd_delimited(field, b"".join(parts), odd))
-
-
-@st.composite
-def odd_example(draw: st.DrawFn, odd: bool = True) -> bytes:
-    """An Example in one piece or several, with unknown fields between."""
-    pieces = [odd_map(1, odd_feature(odd), odd)] * 4 + [unknown_field(known=(1,))] * odd
-    return b"".join(draw(st.lists(st.one_of(pieces), max_size=3)))
-
-
-@st.composite
-def odd_sequence(draw: st.DrawFn, odd: bool = True) -> bytes:
-    """A SequenceExample."""
-    feature_list = st.lists(odd_feature(odd), max_size=3).map(lambda features: steps(*features))
-    pieces = [odd_map(1, odd_feature(odd), odd), odd_map(2, feature_list, odd)] * 3 + [unknown_field(known=(1, 2))] * odd
-    return b"".join(draw(st.lists(st.one_of(pieces), max_size=4)))
+def sequences(draw: st.DrawFn, odd: tuple[int, ...] = (0, 2, 10, 40)) -> bytes:
+    """SequenceExamples, likewise."""
+    source = Draw(draw, draw(st.sampled_from(odd)))
+    pieces = source.maps(1, source.feature) + source.maps(2, source.feature_list)
+    if source.oddly():
+        pieces = draw(st.permutations([*pieces, source.unknown(known=(1, 2))]))
+    return b"".join(pieces)
 
 
 @st.composite
@@ -265,3 +283,55 @@ def mutated(draw: st.DrawFn, payloads: st.SearchStrategy[bytes]) -> bytes:
         else:
             del payload[at : at + draw(st.integers(1, 3))]
     return bytes(payload)
+
+
+KIND_OF = {"bytes_list": "bytes", "float_list": "float", "int64_list": "int64"}
+
+
+def exact(kind: str | None, values: Iterable[Any]) -> list[Any]:
+    """Values that compare as their bits do: 0.0 is not -0.0, and one NaN is as good as another."""
+    if kind != "float":
+        return list(values)
+    return ["nan" if value != value else struct.pack("<f", value) for value in values]
+
+
+def of_protobuf(feature: Any) -> tuple[str | None, list[Any]]:
+    """Kind and values of a Feature of protobuf's."""
+    field = feature.WhichOneof("kind")
+    kind = KIND_OF[field] if field else None
+    return kind, exact(kind, getattr(feature, field).value) if field else []
+
+
+def of_recordkit(values: Values, rows: int) -> list[list[Any]]:
+    """The values of each record; of each step, for a feature list."""
+    flat = values.values.to_list() if isinstance(values.values, BytesColumn) else numbers(values)
+    flat = exact(values.kind, flat)
+    if values.offsets is not None:
+        return [flat[start:stop] for start, stop in pairwise(values.offsets.tolist())]
+    assert values.count is not None
+    groups = rows if values.steps is None else int(values.steps[-1])
+    assert len(flat) == groups * values.count
+    return [flat[i * values.count : (i + 1) * values.count] for i in range(groups)]
+
+
+def numbers(values: Values) -> list[Any]:
+    """The flat values of a column of numbers."""
+    assert isinstance(values.values, np.ndarray)
+    return list(values.values.tolist())
+
+
+def ragged(kind: Kind, rows: Sequence[Sequence[Any]]) -> Values:
+    """A column to encode, of any number of values a row."""
+    offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+    return Values(kind, _flat(kind, [value for row in rows for value in row]), offsets)
+
+
+def fixed(kind: Kind, rows: Sequence[Sequence[Any]]) -> Values:
+    """A column to encode, of as many values in each row as in the first."""
+    return Values(kind, _flat(kind, [value for row in rows for value in row]), count=len(rows[0]) if rows else 0)
+
+
+def _flat(kind: Kind, values: list[Any]) -> NDArray[np.int64] | NDArray[np.float32] | BytesColumn:
+    if kind == "bytes":
+        return BytesColumn.of(values)
+    return np.array(values, np.int64) if kind == "int64" else np.array(values, np.float32)

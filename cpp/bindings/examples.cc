@@ -164,14 +164,15 @@ std::tuple<int, size_t, Chunk> encode_columns(const std::vector<Source>& sources
 
 std::tuple<int, int, size_t, uint64_t, std::string, Chunk> rewrite_chunk(
     const Chunk& chunk, std::unordered_set<std::string> drop,
-    std::unordered_map<std::string, std::string> rename, std::unordered_set<std::string> absent,
-    bool sequence, const Chunk* tail) {
+    std::unordered_map<std::string, std::string> rename, std::unordered_set<std::string> replace,
+    std::unordered_set<std::string> absent, bool sequence, const Chunk* tail) {
   if (tail != nullptr && tail->records.size() != chunk.records.size())
     throw nb::value_error("the tail needs one record for each of the chunk");
   RewriteResult result;
   {
     const nb::gil_scoped_release release;
-    result = rewrite(chunk, {std::move(drop), std::move(rename), std::move(absent), sequence}, tail);
+    result = rewrite(
+        chunk, {std::move(drop), std::move(rename), std::move(replace), std::move(absent), sequence}, tail);
   }
   return {static_cast<int>(result.fault), static_cast<int>(result.wire), result.record, result.byte,
           std::move(result.name),         std::move(result.chunk)};
@@ -245,8 +246,8 @@ void bind_examples(nb::module_& m) {
                 "tuple[int, int, Chunk]"),
         "Return (fault, where, chunk) of columns (name, kind, steps, count or -1, values, byte_offsets, "
         "value_offsets, step_offsets, states).");
-  m.def("rewrite", &rewrite_chunk, "chunk"_a, "drop"_a, "rename"_a, "absent"_a, "sequence"_a, "tail"_a.none(),
-        "Return (fault, wire fault, record, byte, name, chunk) of an edit on the wire.");
+  m.def("rewrite", &rewrite_chunk, "chunk"_a, "drop"_a, "rename"_a, "replace"_a, "absent"_a, "sequence"_a,
+        "tail"_a.none(), "Return (fault, wire fault, record, byte, name, chunk) of an edit on the wire.");
   m.def("survey", &survey_chunk, "chunk"_a, "start"_a, "stop"_a,
         nb::sig("def survey(chunk: Chunk, start: int, stop: int) -> dict[str, typing.Any]"),
         "Return facts of every feature.");

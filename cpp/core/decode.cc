@@ -318,7 +318,7 @@ class Decoder::Run {
 
   // Whatever stands next in a Features message, with lengths of any size.
   bool any_entry(const uint8_t*& p, const uint8_t* end) {
-    Cursor cursor({p, static_cast<size_t>(end - p)});
+    Cursor cursor({p, static_cast<size_t>(end - p)}, kMapDepth);
     uint32_t field;
     WireType type;
     Bytes body;
@@ -392,7 +392,7 @@ class Decoder::Run {
 
   // One entry by the exact parser.
   bool entry(Bytes body) {
-    Cursor cursor(body);
+    Cursor cursor(body, kEntryDepth);
     if (!read_entry(cursor, entry_)) return malformed(cursor);
     const int64_t n = names_.find_anywhere(entry_.name);
     const int32_t f = n < 0 ? -1 : names_.slots[static_cast<size_t>(n)].field;
@@ -460,7 +460,7 @@ class Decoder::Run {
 
   // The entries of one FeatureLists message.
   bool feature_lists(Bytes message) {
-    Cursor cursor(message);
+    Cursor cursor(message, kMapDepth);
     while (!cursor.done()) {
       uint32_t field;
       WireType type;
@@ -478,7 +478,7 @@ class Decoder::Run {
   }
 
   bool list_entry(Bytes body) {
-    Cursor cursor(body);
+    Cursor cursor(body, kEntryDepth);
     if (!read_entry(cursor, entry_)) return malformed(cursor);
     const auto found = lists_.find(as_text(entry_.name));
     if (found == lists_.end()) return true;
@@ -487,7 +487,7 @@ class Decoder::Run {
     int64_t steps = 0;
     bool fits = true;
     for (const Bytes piece : entry_.value) {
-      Cursor list(piece);
+      Cursor list(piece, kFeatureDepth);
       while (!list.done()) {
         uint32_t field;
         WireType type;
@@ -519,7 +519,7 @@ class Decoder::Run {
     const FieldSpec& spec = fields_[f];
     Cursor failed({});
     step_.assign(1, step);
-    if (!read_feature(step_, feature_, failed)) return malformed(failed, f);
+    if (!read_feature(step_, feature_, failed, kStepDepth)) return malformed(failed, f);
     if (!fits) return true;
     if (feature_.kind != spec.kind && !(feature_.kind == Kind::none && spec.count < 0)) {
       fits = false;

@@ -110,11 +110,11 @@ bool check_list(Kind kind, Cursor& list) {
 
 }  // namespace
 
-bool read_feature(const Pieces& pieces, Feature& feature, Cursor& failed) {
+bool read_feature(const Pieces& pieces, Feature& feature, Cursor& failed, int depth) {
   feature.kind = Kind::none;
   feature.lists.clear();
   for (const Bytes piece : pieces) {
-    Cursor cursor(piece);
+    Cursor cursor(piece, depth);
     while (!cursor.done()) {
       uint32_t field;
       WireType type;
@@ -124,7 +124,7 @@ bool read_feature(const Pieces& pieces, Feature& feature, Cursor& failed) {
         ok = cursor.bytes(body);
         if (ok) {
           const Kind kind = static_cast<Kind>(field);
-          Cursor list(body);
+          Cursor list(body, depth - 1);
           if (!check_list(kind, list)) {
             failed = list;
             return false;

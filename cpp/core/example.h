@@ -44,8 +44,11 @@ struct Feature {
   Pieces lists;
 };
 
+// How deep groups may nest in each message: a hundred levels less those around it.
+inline constexpr int kMapDepth = 99, kEntryDepth = 98, kFeatureDepth = 97, kStepDepth = 96;
+
 // Reads a Feature from the pieces of its message, and checks its lists to the last byte.
-bool read_feature(const Pieces& pieces, Feature& feature, Cursor& failed);
+bool read_feature(const Pieces& pieces, Feature& feature, Cursor& failed, int depth = kFeatureDepth);
 
 // Appends the values of one list body. The body must have been checked by read_feature, or be checked here:
 // on a fault the values read so far have been appended.

@@ -11,10 +11,11 @@ class Rewriter {
  public:
   explicit Rewriter(const Edit& edit) : edit_(edit) {
     for (const auto& [from, to] : edit.rename) taken_.insert(to);
-    for (const std::string& name : edit.absent) taken_.insert(name);
   }
 
-  bool has_work() const { return !edit_.drop.empty() || !taken_.empty(); }
+  bool has_work() const {
+    return !(edit_.drop.empty() && edit_.rename.empty() && edit_.replace.empty() && edit_.absent.empty());
+  }
 
   // Appends the edited payload to `out`. `changed` says whether a byte differs.
   bool payload(Bytes payload, Buffer& out, bool& changed) {
@@ -31,7 +32,7 @@ class Rewriter {
         if (!cursor.bytes(body)) return malformed(cursor);
         bool map_changed = false;
         map_.set_size(0);
-        if (!entries(body, map_changed)) return false;
+        if (!entries(body, field == 1, map_changed)) return false;
         if (map_changed) {
           changed = true;
           put_bytes(out, static_cast<uint8_t>(field << 3 | 2), {map_.data(), map_.size()});
@@ -57,8 +58,8 @@ class Rewriter {
   }
 
   // The entries of a Features or FeatureLists message into map_.
-  bool entries(Bytes message, bool& changed) {
-    Cursor cursor(message);
+  bool entries(Bytes message, bool features, bool& changed) {
+    Cursor cursor(message, kMapDepth);
     while (!cursor.done()) {
       const uint8_t* const start = cursor.at;
       uint32_t field;
@@ -67,10 +68,10 @@ class Rewriter {
       if (!cursor.tag(field, type)) return malformed(cursor);
       if (field == 1 && type == WireType::bytes) {
         if (!cursor.bytes(body)) return malformed(cursor);
-        Cursor inner(body);
+        Cursor inner(body, kEntryDepth);
         if (!read_entry(inner, entry_)) return malformed(inner);
         name_.assign(as_text(entry_.name));
-        if (edit_.drop.contains(name_)) {
+        if (edit_.drop.contains(name_) || (features && edit_.replace.contains(name_))) {
           changed = true;
           continue;
         }
@@ -79,7 +80,7 @@ class Rewriter {
           rename(body, found->second);
           continue;
         }
-        if (taken_.contains(name_)) {
+        if (taken_.contains(name_) || (features && edit_.absent.contains(name_))) {
           fault.fault = Why::name_taken;
           fault.byte = static_cast<uint64_t>(start - payload_);
           fault.name = name_;
@@ -119,7 +120,7 @@ class Rewriter {
   }
 
   const Edit& edit_;
-  std::unordered_set<std::string> taken_;
+  std::unordered_set<std::string> taken_;  // the new names of those renamed
   const uint8_t* payload_ = nullptr;
   Buffer map_, renamed_;
   Entry entry_;

@@ -16,8 +16,9 @@ namespace recordkit {
 struct Edit {
   std::unordered_set<std::string> drop;
   std::unordered_map<std::string, std::string> rename;
-  std::unordered_set<std::string> absent;  // names that no record may have: those about to be appended
-  bool sequence = false;                   // feature lists may be named too
+  std::unordered_set<std::string> replace;  // features to take out, for others are appended in their place
+  std::unordered_set<std::string> absent;   // features that no record may have, for they are appended
+  bool sequence = false;                    // feature lists may be named too
 };
 
 struct RewriteResult {

@@ -69,9 +69,11 @@ class Salvager {
     return length;
   }
 
+  static uint64_t end_of(const Found& record) { return record.offset + kFrameSize + record.length; }
+
   uint64_t keep(Found record) {
     result_.found.push_back(record);
-    return record.offset + kFrameSize + record.length;
+    return end_of(record);
   }
 
   // A record was to start here and does not. Notes what is lost and gives the place to go on.
@@ -105,10 +107,13 @@ class Salvager {
   // mixed up. False, and none kept, if one reaches over the frame's last bytes: then there never was such a
   // frame.
   bool keep_nested(uint64_t at, uint64_t end) {
+    // Frames that all claim to end in one place are given up for one and the same record.
+    if (at <= doubt_.offset && doubt_.offset < end && end_of(doubt_) > end - kFooterSize) return false;
     const size_t before = result_.found.size();
     while ((at = resync(at, end)) < end) {
       at = keep({at, load<uint64_t>(file_.data() + at), Found::How::sound, true});
       if (at > end - kFooterSize) {
+        doubt_ = result_.found.back();
         result_.found.resize(before);
         return false;
       }
@@ -204,6 +209,7 @@ class Salvager {
   std::vector<Headless> headless_;
   std::vector<uint64_t> sound_;  // where sound records start, of the places tried since the last jump
   uint64_t tried_ = 0;
+  Found doubt_{0, 0};  // the last record that showed a frame around it to be none
 };
 
 }  // namespace

@@ -72,10 +72,10 @@ class Surveyor {
   // A value that a later one replaces counts for nothing, yet has to be well formed.
   template <typename F>
   bool entries(Bytes message, Entries& to, F&& check) {
-    Cursor cursor(message);
+    Cursor cursor(message, kMapDepth);
     const bool ok = each_bytes_field(cursor, [&](uint32_t field, Bytes body) {
       if (field != 1) return true;
-      Cursor inner(body);
+      Cursor inner(body, kEntryDepth);
       Entry entry;
       if (!read_entry(inner, entry)) {
         failed_ = inner;
@@ -93,10 +93,10 @@ class Surveyor {
   bool steps(const Pieces& pieces, FeatureFacts& facts) {
     uint64_t count = 0;
     for (const Bytes piece : pieces) {
-      Cursor cursor(piece);
+      Cursor cursor(piece, kFeatureDepth);
       const bool ok = each_bytes_field(cursor, [&](uint32_t field, Bytes body) {
         count += field == 1;
-        return field != 1 || feature({body}, facts);
+        return field != 1 || feature({body}, facts, kStepDepth);
       });
       if (!ok) {
         if (failed_.fault == WireFault::none) failed_ = cursor;
@@ -108,8 +108,8 @@ class Surveyor {
     return true;
   }
 
-  bool feature(const Pieces& pieces, FeatureFacts& facts) {
-    if (!read_feature(pieces, feature_, failed_)) return false;
+  bool feature(const Pieces& pieces, FeatureFacts& facts, int depth = kFeatureDepth) {
+    if (!read_feature(pieces, feature_, failed_, depth)) return false;
     ++facts.of_kind[static_cast<size_t>(feature_.kind)];
     if (feature_.kind == Kind::none) {
       ++facts.no_kind;
@@ -190,6 +190,15 @@ class Linter {
     findings_.push_back({lint, static_cast<uint64_t>(at - payload_.data()), std::string(name)});
   }
 
+  // Reads a tag, which TensorFlow wants in as few bytes as it needs.
+  bool tag(Cursor& cursor, uint32_t& field, WireType& type, std::string_view name) {
+    const uint8_t* const start = cursor.at;
+    if (!cursor.tag(field, type)) return false;
+    const uint64_t raw = uint64_t{field} << 3 | static_cast<uint64_t>(type);
+    if (static_cast<size_t>(cursor.at - start) > varint_size(raw)) note(Lint::long_tag, start, name);
+    return true;
+  }
+
   bool entries(Bytes message, bool lists) {
     Cursor cursor(message);
     uint32_t field;
@@ -197,7 +206,7 @@ class Linter {
     Bytes body;
     while (!cursor.done()) {
       const uint8_t* const start = cursor.at;
-      if (!cursor.tag(field, type)) return false;
+      if (!tag(cursor, field, type, "")) return false;
       if (field == 1 && type == WireType::bytes) {
         if (!cursor.bytes(body) || !entry(body, start, lists)) return false;
       } else {
@@ -221,7 +230,7 @@ class Linter {
       uint32_t field = 0;
       WireType type{};
       const uint8_t* const at = cursor.at;
-      cursor.tag(field, type);
+      tag(cursor, field, type, name);
       cursor.skip(field, type);
       if (type == WireType::bytes && field == 1) {
         ++names;
@@ -247,7 +256,7 @@ class Linter {
     Bytes body;
     while (!cursor.done()) {
       const uint8_t* const start = cursor.at;
-      if (!cursor.tag(field, type)) return false;
+      if (!tag(cursor, field, type, name)) return false;
       if (field == 1 && type == WireType::bytes) {
         if (!cursor.bytes(body) || !feature(body, name)) return false;
       } else {
@@ -265,7 +274,7 @@ class Linter {
     Bytes body;
     while (!cursor.done()) {
       const uint8_t* const start = cursor.at;
-      if (!cursor.tag(field, type)) return false;
+      if (!tag(cursor, field, type, name)) return false;
       if (type == WireType::bytes && field >= 1 && field <= 3) {
         if (first != 0) note(field == first ? Lint::repeated_list : Lint::several_kinds, start, name);
         first = field;
@@ -286,14 +295,15 @@ class Linter {
     bool packed = false, any = false;
     while (!cursor.done()) {
       const uint8_t* const start = cursor.at;
-      if (!cursor.tag(field, type)) return false;
+      if (!tag(cursor, field, type, name)) return false;
       const bool is_packed = type == WireType::bytes;
-      if (field != 1 || !(is_packed || (kind != Kind::bytes && type == single)))
+      if (field != 1 || !(is_packed || (kind != Kind::bytes && type == single))) {
         note(Lint::unknown_field, start, name);
-      else if (kind != Kind::bytes && any && (packed || is_packed))
-        note(Lint::several_chunks, start, name);
-      packed = is_packed;
-      any = true;
+      } else {
+        if (kind != Kind::bytes && any && (packed || is_packed)) note(Lint::several_chunks, start, name);
+        packed = is_packed;
+        any = true;
+      }
       if (!cursor.skip(field, type)) return false;
     }
     return true;

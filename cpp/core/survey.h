@@ -42,13 +42,14 @@ Survey survey(const Chunk& chunk, size_t start, size_t stop);
 
 // What TensorFlow's parser makes of a payload that protobuf reads another way. The words are in examples.py.
 enum class Lint : uint8_t {
-  repeated_name,     // TensorFlow warns on every record, and may use the earlier value
-  no_name_or_value,  // TensorFlow refuses the record
-  unknown_field,     // TensorFlow refuses the record
-  several_chunks,    // TensorFlow reads the first and drops the rest
-  repeated_list,     // TensorFlow reads the first and drops the rest
-  several_kinds,     // TensorFlow takes the first, protobuf the last
-  value_before_name  // TensorFlow refuses it in a SequenceExample
+  repeated_name,      // TensorFlow warns on every record, and may use the earlier value
+  no_name_or_value,   // TensorFlow refuses the record
+  unknown_field,      // TensorFlow refuses the record
+  several_chunks,     // TensorFlow reads the first and drops the rest
+  repeated_list,      // TensorFlow reads the first and drops the rest
+  several_kinds,      // TensorFlow takes the first, protobuf the last
+  value_before_name,  // TensorFlow refuses it in a SequenceExample
+  long_tag,           // TensorFlow refuses the record
 };
 
 struct LintFinding {

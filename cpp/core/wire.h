@@ -59,7 +59,10 @@ struct Cursor {
   const uint8_t* end;
   WireFault fault = WireFault::none;
 
-  explicit Cursor(Bytes message) : at(message.data()), end(message.data() + message.size()) {}
+  // `depth` is how deep groups may nest here: protobuf allows a hundred levels, messages around this one
+  // included.
+  explicit Cursor(Bytes message, int depth = 100)
+      : at(message.data()), end(message.data() + message.size()), depth_(depth) {}
 
   bool done() const { return at == end; }
   size_t left() const { return static_cast<size_t>(end - at); }
@@ -78,16 +81,10 @@ struct Cursor {
 
   bool tag(uint32_t& field, WireType& type) {
     const uint8_t* start = at;
-    uint64_t raw;
-    if (!varint(raw)) return false;
-    // A tag is 32 bits in at most five bytes; upb refuses longer ones even when the rest is zeros.
-    if (raw > UINT32_MAX || raw < 8 || at - start > 5) {
-      at = start;
-      return fail(WireFault::bad_tag);
-    }
-    field = static_cast<uint32_t>(raw >> 3);
-    type = static_cast<WireType>(raw & 7);
-    return true;
+    if (!any_tag(field, type)) return false;
+    if (field != 0) return true;
+    at = start;
+    return fail(WireFault::bad_tag);
   }
 
   bool bytes(Bytes& value) {
@@ -105,9 +102,24 @@ struct Cursor {
   }
 
   // Steps over the value of a field whose tag has been read.
-  bool skip(uint32_t field, WireType type) { return skip(field, type, 100); }
+  bool skip(uint32_t field, WireType type) { return skip(field, type, depth_); }
 
  private:
+  // As `tag`, with field number 0 let through: upb does so in groups it steps over.
+  bool any_tag(uint32_t& field, WireType& type) {
+    const uint8_t* start = at;
+    uint64_t raw;
+    if (!varint(raw)) return false;
+    // A tag is 32 bits in at most five bytes; upb refuses longer ones even when the rest is zeros.
+    if (raw > UINT32_MAX || at - start > 5) {
+      at = start;
+      return fail(WireFault::bad_tag);
+    }
+    field = static_cast<uint32_t>(raw >> 3);
+    type = static_cast<WireType>(raw & 7);
+    return true;
+  }
+
   bool long_varint(uint64_t& value) {
     uint64_t result = 0;
     const uint8_t* p = at;
@@ -154,12 +166,14 @@ struct Cursor {
     while (!done()) {
       uint32_t inner;
       WireType type;
-      if (!tag(inner, type)) return false;
+      if (!any_tag(inner, type)) return false;
       if (type == WireType::end_group) return inner == field || fail(WireFault::bad_tag);
       if (!skip(inner, type, depth - 1)) return false;
     }
     return fail(WireFault::past_end);
   }
+
+  int depth_;
 };
 
 bool is_utf8(Bytes text);

@@ -116,7 +116,7 @@ def encode(columns: list[tuple[Any, ...]], rows: int, sequence: bool) -> tuple[i
     Return (fault, where, chunk) of columns (name, kind, steps, count or -1, values, byte_offsets, value_offsets, step_offsets, states).
     """
 
-def rewrite(chunk: Chunk, drop: Set[str], rename: Mapping[str, str], absent: Set[str], sequence: bool, tail: Chunk | None) -> tuple[int, int, int, int, str, Chunk]:
+def rewrite(chunk: Chunk, drop: Set[str], rename: Mapping[str, str], replace: Set[str], absent: Set[str], sequence: bool, tail: Chunk | None) -> tuple[int, int, int, int, str, Chunk]:
     """
     Return (fault, wire fault, record, byte, name, chunk) of an edit on the wire.
     """

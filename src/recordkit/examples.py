@@ -319,11 +319,18 @@ def edit(
     >>> survey(edit(longer, rename={"x": "z"})).features.keys()
     dict_keys(['y', 'z'])
     """
-    added = dict(append or {})
+    added, renamed = dict(append or {}), dict(rename or {})
+    given = [*renamed.values(), *added]
+    if twice := sorted(name for name in set(given) if given.count(name) > 1):
+        message = f"{twice[0]}: two features would get this name"
+        raise SchemaError(message, field=twice[0])
     tail = encode(added, len(chunk)) if added else None
-    dropped = set(drop) | (set(added) if replace else set())
-    absent = set() if replace else set(added)
-    fault, wire, record, byte, name, changed = _core.rewrite(chunk, dropped, dict(rename or {}), absent, sequence, tail)
+    # A name that is given away by `rename` is free.
+    in_the_way = set(added) - set(renamed)
+    replaced, absent = (in_the_way, set()) if replace else (set(), in_the_way)
+    fault, wire, record, byte, name, changed = _core.rewrite(
+        chunk, set(drop), renamed, replaced, absent, sequence, tail
+    )
     if fault == 1:
         raise _malformed(chunk, record, wire, byte, path)
     if fault:
@@ -495,6 +502,7 @@ _LINTS = (
     ("repeated_list", "has its list several times; TensorFlow reads the first and drops the rest"),
     ("several_kinds", "has lists of several kinds; TensorFlow takes the first, protobuf the last"),
     ("value_before_name", "has its value before its name, which TensorFlow refuses in a SequenceExample"),
+    ("long_tag", "holds a tag in more bytes than it needs; TensorFlow refuses the record"),
 )
 
 

@@ -1,0 +1,197 @@
+"""recordkit."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import columns
+import numpy as np
+from columns import Digest, Lists
+from worker import Request, Work, serve
+from workloads import as_values
+
+from recordkit import _core, examples
+from recordkit.columns import BytesColumn, Ragged
+from recordkit.examples import Decoder, Feature
+from recordkit.records import Chunk, Reader
+from recordkit.schema import Schema
+
+Decode = Callable[[Chunk], dict[str, Any]]
+
+
+def scan(request: Request) -> Work:
+    """Read every record and check both CRCs."""
+
+    def work(digest: Digest | None) -> int:
+        sizes: list[tuple[int, int]] = []
+
+        def pull() -> None:
+            for chunk in reader:
+                sizes.append((len(chunk), chunk.nbytes - 16 * len(chunk)))
+
+        with Path(request["file"]).open("rb") as file:
+            reader = Reader(file)
+            in_threads(pull, request.get("threads", 1))
+        records = sum(count for count, _ in sizes)
+        if digest:
+            digest.add("records and bytes", np.array([records, sum(size for _, size in sizes)]))
+        return records
+
+    return work
+
+
+def decode(request: Request) -> Work:
+    """Read, check and decode the fields asked for, in batches; threads take them from one reader in turn."""
+    names = request.get("select") or list(request["fields"])
+    fields = {name: request["fields"][name] for name in names}
+    through = schema_decode if request.get("schema") else plain_decode
+    decoded, batch = through(fields), request["batch"]
+
+    def work(digest: Digest | None) -> int:
+        counts: list[int] = []
+        batches: list[tuple[int, dict[str, Any]]] = []
+
+        def pull() -> None:
+            while (chunk := reader.read(batch)) is not None:
+                values = decoded(chunk)
+                counts.append(len(chunk))
+                if digest:
+                    batches.append((chunk.first_record, values))
+
+        with Path(request["file"]).open("rb") as file:
+            reader = Reader(file)
+            in_threads(pull, request.get("threads", 1))
+        if digest:
+            for _, values in sorted(batches, key=lambda pair: pair[0]):
+                digest.add_columns({name: plain(column) for name, column in values.items()})
+        return sum(counts)
+
+    return work
+
+
+def plain_decode(fields: dict[str, str]) -> Decode:
+    """The wire's kinds and counts: `examples.Decoder`."""
+    decoder = Decoder([feature(name, declared) for name, declared in fields.items()])
+
+    def run(chunk: Chunk) -> dict[str, Any]:
+        decoded = decoder.decode(chunk)
+        return {name: ragged(decoded[name]) for name in fields}
+
+    return run
+
+
+def feature(name: str, declared: str) -> Feature:
+    base, _, dims = declared.partition("[")
+    kind = {"int64": "int64", "float32": "float"}.get(base, "bytes")
+    return Feature(name, kind, None if dims == "?]" else int(dims[:-1] or 1))  # type: ignore[arg-type]
+
+
+def ragged(values: examples.Values) -> Any:
+    return values.values if values.offsets is None else Lists(values.values, values.offsets)
+
+
+def schema_decode(fields: dict[str, str]) -> Decode:
+    """Declared dtypes and shapes: `rk.Schema`."""
+    schema = Schema(fields)
+
+    def run(chunk: Chunk) -> dict[str, Any]:
+        batch = schema.decode(chunk)
+        return {name: batch[name] for name in fields}
+
+    return run
+
+
+def plain(column: Any) -> Any:
+    """A column as digests take it."""
+    if isinstance(column, BytesColumn):
+        return Lists(column.data, column.offsets)
+    if isinstance(column, Ragged):
+        return Lists(column.values, column.offsets[0])
+    return column
+
+
+def encode(request: Request) -> Work:
+    """Make framed records of columns or of dicts, some at a time; in memory unless `written`."""
+    drawn = columns.rows(columns.load(request["folder"], request["fields"]), 0, request["records"])
+    chunks = {"columns": of_columns, "schema": of_schema, "dicts": of_dicts}[request["source"]](drawn, request)
+
+    def work(digest: Digest | None) -> int:
+        done = 0
+        if digest or request.get("written"):
+            with Path(request["output"]).open("wb", buffering=0) as file:
+                for chunk in chunks():
+                    file.write(chunk)
+                    done += len(chunk)
+        else:
+            for chunk in chunks():
+                done += len(chunk)
+        return done
+
+    return work
+
+
+def of_columns(drawn: columns.Columns, request: Request) -> Callable[[], Iterator[Chunk]]:
+    def chunks() -> Iterator[Chunk]:
+        for start, stop in spans(request):
+            part = {name: as_values(column) for name, column in columns.rows(drawn, start, stop).items()}
+            yield examples.encode(part, stop - start)
+
+    return chunks
+
+
+def of_schema(drawn: columns.Columns, request: Request) -> Callable[[], Iterator[Chunk]]:
+    schema = Schema(request["fields"])
+
+    def chunks() -> Iterator[Chunk]:
+        for start, stop in spans(request):
+            yield schema.encode({name: column[start:stop] for name, column in drawn.items()})
+
+    return chunks
+
+
+def of_dicts(drawn: columns.Columns, request: Request) -> Callable[[], Iterator[Chunk]]:
+    schema = Schema(request["fields"])
+    rows = columns.dicts(drawn)
+
+    def chunks() -> Iterator[Chunk]:
+        for start, stop in spans(request):
+            yield schema.encode_rows(rows[start:stop])
+
+    return chunks
+
+
+def spans(request: Request) -> Iterator[tuple[int, int]]:
+    """The records of each chunk that is encoded."""
+    count, size = request["records"], request["rows"]
+    return ((start, min(count, start + size)) for start in range(0, count, size))
+
+
+def in_threads(target: Callable[[], None], count: int) -> None:
+    """Run the same work in so many threads, and raise what any of them raised."""
+    if count == 1:
+        target()
+        return
+    failures: list[BaseException] = []
+
+    def guarded() -> None:
+        try:
+            target()
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=guarded) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+
+
+if __name__ == "__main__":
+    about = {"recordkit": version("recordkit"), "numpy": np.__version__, "crc": _core.crc32c_path()}
+    serve(about, {"scan": scan, "decode": decode, "encode": encode})

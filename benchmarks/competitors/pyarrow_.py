@@ -1,0 +1,57 @@
+"""pyarrow: the same columns as Parquet with snappy, another format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import columns
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from columns import Digest
+from worker import Request, Work, serve
+
+
+def decode(request: Request) -> Work:
+    """Read a Parquet file in batches of NumPy arrays."""
+    file = Path(request["file"]).with_suffix(".parquet")
+    if not file.exists():
+        write(table(request), file)
+
+    def work(digest: Digest | None) -> int:
+        done = 0
+        with pq.ParquetFile(file) as parquet:
+            for batch in parquet.iter_batches(request["batch"]):
+                arrays = {name: batch[name].to_numpy() for name in batch.schema.names}
+                done += len(batch)
+                if digest:
+                    digest.add_columns(arrays)
+        return done
+
+    return work
+
+
+def encode(request: Request) -> Work:
+    """Write the columns as a Parquet file."""
+    drawn, file = table(request), Path(request["output"]).with_suffix(".parquet")
+
+    def work(digest: Digest | None) -> int:
+        write(drawn, file)
+        return drawn.num_rows
+
+    return work
+
+
+def table(request: Request) -> pa.Table:
+    drawn = columns.load(request["folder"], request["fields"])
+    return pa.table(columns.rows(drawn, 0, request["records"]))
+
+
+def write(drawn: pa.Table, file: Path) -> None:
+    partial = file.with_suffix(".partial")
+    pq.write_table(drawn, partial, compression="snappy")
+    partial.replace(file)
+
+
+if __name__ == "__main__":
+    serve({"pyarrow": pa.__version__, "numpy": np.__version__}, {"decode": decode, "encode": encode})

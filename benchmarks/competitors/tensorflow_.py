@@ -1,0 +1,128 @@
+"""TensorFlow, with tf.data as its own guides advise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import columns
+import numpy as np
+import tensorflow as tf
+from columns import Digest, Lists
+from google.protobuf import __version__ as protobuf_version
+from worker import Request, Work, serve
+
+
+def scan(request: Request) -> Work:
+    """Count records inside the graph, record by record or a batch at a time; none comes out to Python."""
+    records, zero = records_of(request), np.int64(0)
+    if request.get("in_batches"):
+        batches = records.batch(1024)
+
+        def count() -> int:
+            return int(batches.reduce(zero, lambda number, batch: number + tf.size(batch, out_type=tf.int64)))
+    else:
+
+        def count() -> int:
+            return int(records.reduce(zero, lambda number, _: number + 1))
+
+    def work(digest: Digest | None) -> int:
+        if digest:
+            sizes = records.batch(1024).map(lambda batch: tf.reduce_sum(tf.cast(tf.strings.length(batch), tf.int64)))
+            digest.add("records and bytes", np.array([count(), int(sizes.reduce(zero, lambda a, b: a + b))]))
+        return count()
+
+    return work
+
+
+def records_of(request: Request) -> tf.data.Dataset:
+    records = tf.data.TFRecordDataset(request["file"])
+    return records.take(request["records"]) if request.get("prefix") else records
+
+
+def decode(request: Request) -> Work:
+    """Parse the records into batches of NumPy arrays."""
+    batches = parsed(request)
+
+    def work(digest: Digest | None) -> int:
+        done = 0
+        for batch in batches.as_numpy_iterator():
+            done += rows_of(batch)
+            if digest:
+                for name, value in batch.items():
+                    add(digest, name, value)
+        return done
+
+    return work
+
+
+def parsed(request: Request) -> tf.data.Dataset:
+    described = {name: feature(declared, request.get("lists")) for name, declared in request["fields"].items()}
+    records, tune, size = records_of(request), tf.data.AUTOTUNE, request["batch"]
+    if request.get("one_by_one"):
+        return records.map(lambda record: tf.io.parse_single_example(record, described)).batch(size)
+    return records.batch(size).map(lambda many: in_parts(tf.io.parse_example(many, described)), tune).prefetch(tune)
+
+
+def feature(declared: str, lists: str | None) -> Any:
+    base, _, dims = declared.partition("[")
+    dtype = {"int64": tf.int64, "float32": tf.float32}.get(base, tf.string)
+    if dims != "?]":
+        return tf.io.FixedLenFeature([int(dims[:-1])] if dims else [], dtype)
+    return tf.io.VarLenFeature(dtype) if lists == "sparse" else tf.io.RaggedFeature(dtype, row_splits_dtype=tf.int64)
+
+
+def in_parts(batch: dict[str, Any]) -> dict[str, Any]:
+    """Lists as the tensors they are made of: as whole ones, NumPy would get an array a row, which is far slower."""
+    parts = dict(batch)
+    for name, value in batch.items():
+        if isinstance(value, tf.RaggedTensor):
+            parts[name] = (value.values, value.row_splits)
+        elif isinstance(value, tf.SparseTensor):
+            parts[name] = (value.values, value.indices, value.dense_shape)
+    return parts
+
+
+def rows_of(batch: dict[str, Any]) -> int:
+    """How many records a batch is of; every workload has a field that is no list."""
+    return next(len(value) for value in batch.values() if not isinstance(value, tuple))
+
+
+def add(digest: Digest, name: str, value: Any) -> None:
+    if isinstance(value, tuple) and len(value) == 2:
+        digest.add_columns({name: Lists(*value)})
+    elif isinstance(value, tuple):
+        values, indices, shape = value
+        digest.add(name, values, np.bincount(indices[:, 0], minlength=shape[0]))
+    elif value.dtype == object:
+        digest.add_strings(name, value)
+    else:
+        digest.add(name, value)
+
+
+def encode(request: Request) -> Work:
+    """Build a tf.train.Example of each dict and write it."""
+    drawn = columns.load(request["folder"], request["fields"], mapped=True)
+    rows = columns.dicts(columns.rows(drawn, 0, request["records"]))
+    floats = {name for name, declared in request["fields"].items() if declared == "float32"}
+
+    def example(row: dict[str, Any]) -> tf.train.Example:
+        features = {
+            name: tf.train.Feature(float_list=tf.train.FloatList(value=[value]))
+            if name in floats
+            else tf.train.Feature(int64_list=tf.train.Int64List(value=[value]))
+            for name, value in row.items()
+        }
+        return tf.train.Example(features=tf.train.Features(feature=features))
+
+    def work(digest: Digest | None) -> int:
+        with tf.io.TFRecordWriter(request["output"]) as writer:
+            for row in rows:
+                writer.write(example(row).SerializeToString())
+        return len(rows)
+
+    return work
+
+
+if __name__ == "__main__":
+    versions = {"tensorflow": tf.__version__, "numpy": np.__version__, "protobuf": protobuf_version}
+    serve(versions, {"scan": scan, "decode": decode, "encode": encode})

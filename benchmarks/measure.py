@@ -1,0 +1,195 @@
+"""Measure: runs a task's cases in turns, and checks that all of them found what was drawn."""
+
+from __future__ import annotations
+
+import mmap
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import columns
+import numpy as np
+from columns import Digest
+from processes import CompetitorError, Process
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from plan import Case, Task
+    from workloads import Made
+
+ROWS = 8192  # records that writers take at a time, where they take several
+Ask = Callable[[str], Process]  # gives the process of a competitor, or raises
+
+
+@dataclass
+class Measured:
+    """What came out of a case.
+
+    Attributes:
+        case: Which.
+        records: How many it handled.
+        seconds: For each variant, every repeat.
+        best: The variant that counts.
+        check: "equal", or what was not; "" where there is nothing to compare.
+        problem: Why there is no result; "" where there is.
+    """
+
+    case: Case
+    records: int = 0
+    seconds: list[list[float]] = field(default_factory=list)
+    best: int = 0
+    check: str = ""
+    problem: str = ""
+
+    @property
+    def repeats(self) -> list[float]:
+        """The seconds of every repeat of the variant that counts."""
+        return self.seconds[self.best]
+
+    @property
+    def median(self) -> float:
+        """The seconds of the middle one."""
+        return statistics.median(self.repeats)
+
+    @property
+    def speed(self) -> float:
+        """Records a second."""
+        return self.records / self.median
+
+
+class Runner:
+    """Runs the cases of one task.
+
+    Args:
+        task: Which.
+        made: Its workload.
+        process: Gives the process of a competitor by name.
+        scale: By which prefixes are made shorter, as the workload is.
+    """
+
+    def __init__(self, task: Task, made: Made | None, process: Ask, scale: float) -> None:
+        self._task, self._made, self._process, self._scale = task, made, process, scale
+        self._output = made.folder / "encoded.tfrecord" if made else None
+
+    def run(self, repeats: int) -> list[Measured]:
+        """Return what came out of each case, in the order of the plan."""
+        results = [Measured(case, seconds=[[] for _ in case.variants]) for case in self._task.cases]
+        for result in results:
+            self._guarded(result, self._check)
+        for repeat in range(repeats):
+            turn = repeat % len(results)
+            said = [self._guarded(result, self._time) for result in results[turn:] + results[:turn]]
+            print(f"  {repeat + 1}/{repeats}: {', '.join(filter(None, said))}", flush=True)
+        for result in results:
+            if not result.problem:
+                medians = [statistics.median(seconds) for seconds in result.seconds]
+                result.best = medians.index(min(medians))
+        for competitor in {result.case.competitor for result in results if not result.problem}:
+            self._process(competitor).ask({"job": "forget"})
+        self._remove_output()
+        return results
+
+    def _remove_output(self) -> None:
+        """Remove what was encoded, so that nobody pays for replacing another's file."""
+        if self._output:
+            for suffix in (".tfrecord", ".parquet"):
+                self._output.with_suffix(suffix).unlink(missing_ok=True)
+
+    def _guarded(self, result: Measured, step: Callable[[Measured], str]) -> str:
+        """Take a step with a case; where that fails, the case is out and the others go on."""
+        if result.problem:
+            return ""
+        try:
+            return step(result)
+        except CompetitorError as error:
+            result.problem = str(error)
+            print(f"  {result.case.label}: {error}", flush=True)
+            return ""
+
+    def _time(self, result: Measured) -> str:
+        """Run every variant once."""
+        for variant, seconds in zip(result.case.variants, result.seconds, strict=True):
+            self._remove_output()
+            said = self._process(result.case.competitor).ask(self._request(result.case) | dict(variant))
+            result.records = said["records"]
+            seconds.append(said["seconds"])
+            time.sleep(0.02)  # thread pools of the one before go to sleep
+        return f"{result.case.label} {min(seconds[-1] for seconds in result.seconds):.3g} s"
+
+    def _check(self, result: Measured) -> str:
+        """Run every variant once without a clock, which also warms it up, and compare what it found."""
+        checks = []
+        for variant in result.case.variants:
+            request = self._request(result.case) | dict(variant)
+            said = self._process(result.case.competitor).ask(request | {"check": True})
+            if self._task.job == "encode":
+                said = self._read_back(result.case, request)
+            checks.append(self._compare(said, request))
+        result.check = next((check for check in checks if check != "equal"), "equal")
+        if result.check not in ("equal", ""):
+            print(f"  {result.case.label}: results differ: {result.check}", flush=True)
+        return ""
+
+    def _request(self, case: Case) -> dict[str, Any]:
+        request: dict[str, Any] = {"job": self._task.job, **case.options}
+        if not self._made:
+            return request
+        request = self._made.request() | request | {"rows": ROWS, "output": str(self._output)}
+        request["file"] = str(self._made.folder / request["file"])
+        if case.prefix:
+            wanted = max(64, round(case.prefix * self._scale))
+            if wanted < self._made.records:
+                request |= {"prefix": True, "records": wanted}
+        return request
+
+    def _read_back(self, case: Case, request: dict[str, Any]) -> dict[str, Any]:
+        """Have what was written read by another: recordkit reads the others' records, TensorFlow recordkit's."""
+        reader = {"recordkit": "tensorflow", "pyarrow": "pyarrow"}.get(case.competitor, "recordkit")
+        keys = ("fields", "records", "batch", "folder")
+        asked = {"job": "decode", "file": request["output"], "check": True} | {key: request[key] for key in keys}
+        try:
+            return self._process(reader).ask(asked)
+        except CompetitorError:
+            if case.competitor != "recordkit":
+                raise
+            return self._process("recordkit").ask(asked)
+
+    def _compare(self, said: dict[str, Any], request: dict[str, Any]) -> str:
+        """Return "equal", or the columns that are not what was drawn."""
+        if not self._made:
+            return ""
+        if said["records"] != request["records"]:
+            return f"{said['records']:,} records in place of {request['records']:,}"
+        names = tuple(request.get("select") or request["fields"])
+        if self._task.job == "scan":
+            expected = size_digest(self._made.file, request["records"])
+        else:
+            expected = digest_of(self._made.folder, names, request["records"])
+        found = said["digest"]
+        wrong = sorted(key for key in {*expected, *found} if expected.get(key) != found.get(key))
+        return ", ".join(wrong) or "equal"
+
+
+@cache
+def digest_of(folder: Path, names: tuple[str, ...], records: int) -> dict[str, str]:
+    """Return the digest of the columns as they were drawn."""
+    digest = Digest()
+    digest.add_columns(columns.rows(columns.load(folder, names, mapped=True), 0, records))
+    return digest.result()
+
+
+@cache
+def size_digest(file: Path, records: int) -> dict[str, str]:
+    """Return the digest of how many records, and bytes in their payloads, a file starts with."""
+    size = at = 0
+    with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as view:
+        for _ in range(records):
+            length = int.from_bytes(view[at : at + 8], "little")
+            size, at = size + length, at + 16 + length
+    digest = Digest()
+    digest.add("records and bytes", np.array([records, size]))
+    return digest.result()

@@ -1,0 +1,203 @@
+"""Plan: what is measured, and which ratios are asked of it. To add a peer or a bar, add it here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# Competitor -> the module that speaks for it in competitors/. Environments are in venvs.py.
+COMPETITORS = {
+    "recordkit": "ours",
+    "read": "read_",
+    "tensorflow": "tensorflow_",
+    "tfx_bsl": "tfx_bsl_",
+    "pyarrow": "pyarrow_",
+    "imports": "imports",
+}
+
+READ_SIZES = [1 << bits for bits in range(16, 24)]  # 64 KiB to 8 MiB
+
+
+@dataclass(frozen=True)
+class Case:
+    """One thing that one competitor does.
+
+    Attributes:
+        label: What it is called in tables; unique in its task.
+        competitor: Who does it.
+        options: What goes into the request besides what the workload says.
+        variants: Several ways of doing it, of which the one with the best median counts.
+        prefix: Slow ones handle this many records only, at scale 1; speeds are records a second all the same.
+    """
+
+    label: str
+    competitor: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    variants: tuple[Mapping[str, Any], ...] = ({},)
+    prefix: int | None = None
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """How many times the speed of `to` is that of `of`, and what was promised.
+
+    Attributes:
+        of: The label of a case.
+        to: The label of another.
+        bar: Such as ">= 10"; None where nothing was promised.
+        percent: Whether to print it as a percentage.
+        words: What to call it, where "of / to" would not say it.
+    """
+
+    of: str
+    to: str
+    bar: str | None = None
+    percent: bool = False
+    words: str | None = None
+
+
+@dataclass(frozen=True)
+class Task:
+    """Cases that are run in turns, so that whatever else the machine does falls on all of them alike."""
+
+    name: str
+    title: str
+    job: str
+    workload: str | None
+    cases: tuple[Case, ...]
+    ratios: tuple[Ratio, ...]
+    least_repeats: int = 1
+
+
+ONE, TWO, TF, READ = "recordkit", "recordkit, two threads", "tensorflow", "read()"
+# `reduce` of single records switches threads several times a record: on a busy machine with two cores it was 30 times
+# slower than of batches. So that no bar is met by TensorFlow's slower way alone, it is held against both.
+TF_BATCHES, TF_RECORDS = "tensorflow, batch(1024).reduce", "tensorflow, reduce"
+SCHEMA = "recordkit, rk.Schema"
+
+
+def scan(workload: str, *, to_tensorflow: str | None, to_read: str) -> Task:
+    cases = (
+        Case(ONE, "recordkit"),
+        Case(TWO, "recordkit", {"threads": 2}),
+        Case(TF_BATCHES, "tensorflow", {"in_batches": True}),
+        Case(TF_RECORDS, "tensorflow", prefix=50_000),
+        Case(READ, "read", variants=tuple({"buffer": size} for size in READ_SIZES)),
+    )
+    ratios = (
+        Ratio(ONE, TF_BATCHES, to_tensorflow),
+        Ratio(ONE, TF_RECORDS, to_tensorflow),
+        Ratio(TWO, TF_BATCHES),
+        Ratio(ONE, READ, to_read, percent=True),
+        Ratio(TWO, READ, to_read, percent=True),
+    )
+    return Task(f"scan-{workload}", f"scan {workload.upper()}, both CRCs checked", "scan", workload, cases, ratios)
+
+
+SINGLE, SHUFFLED, FEW = "tensorflow, parse_single_example", "recordkit, keys shuffled", "recordkit, 1 field of 40"
+SCHEMA_TWO, PARQUET, TFX = "recordkit, rk.Schema, two threads", "pyarrow, Parquet", "tfx_bsl"
+
+DECODE_W1 = Task(
+    "decode-w1",
+    "decode W1 to NumPy batches, all 40 fields; reading and both CRCs included",
+    "decode",
+    "w1",
+    (
+        Case(ONE, "recordkit"),
+        Case(SCHEMA, "recordkit", {"schema": True}),
+        Case(TWO, "recordkit", {"threads": 2}),
+        Case(SCHEMA_TWO, "recordkit", {"schema": True, "threads": 2}),
+        Case(SHUFFLED, "recordkit", {"file": "shuffled.tfrecord"}),
+        Case(FEW, "recordkit", {"select": ["cat_07"]}),
+        Case(TF, "tensorflow"),
+        Case(SINGLE, "tensorflow", {"one_by_one": True}, prefix=50_000),
+        Case(TFX, "tfx_bsl", prefix=200_000),
+        Case(PARQUET, "pyarrow"),
+    ),
+    (
+        Ratio(ONE, TF, ">= 10"),
+        Ratio(SCHEMA, TF, ">= 10"),
+        Ratio(ONE, SINGLE, ">= 80"),
+        Ratio(SCHEMA, SINGLE, ">= 80"),
+        Ratio(TWO, ONE, ">= 1.7"),
+        Ratio(SCHEMA_TWO, SCHEMA, ">= 1.7"),
+        Ratio(SHUFFLED, ONE, ">= 0.5"),
+        Ratio(FEW, ONE, ">= 2"),
+        Ratio(ONE, TFX),
+        Ratio(ONE, PARQUET),
+    ),
+)
+
+
+def decode(workload: str, variants: tuple[Mapping[str, Any], ...] = ({},)) -> Task:
+    cases = (
+        Case(ONE, "recordkit"),
+        Case(SCHEMA, "recordkit", {"schema": True}),
+        Case(TF, "tensorflow", variants=variants),
+    )
+    ratios = (Ratio(ONE, TF), Ratio(SCHEMA, TF))
+    return Task(f"decode-{workload}", f"decode {workload.upper()} to NumPy batches", "decode", workload, cases, ratios)
+
+
+COLUMNS, DICTS, WRITTEN = "recordkit, columns", "recordkit, dicts", "recordkit, columns to a file"
+SCHEMA_COLUMNS, TF_WRITE = "recordkit, columns, rk.Schema", "tensorflow, dicts to a file"
+TFX_WRITE, PARQUET_WRITE = "tfx_bsl to a file", "pyarrow, Parquet to a file"
+
+ENCODE_W1 = Task(
+    "encode-w1",
+    "encode W1 to framed bytes",
+    "encode",
+    "w1",
+    (
+        Case(COLUMNS, "recordkit", {"source": "columns"}),
+        Case(SCHEMA_COLUMNS, "recordkit", {"source": "schema"}),
+        Case(WRITTEN, "recordkit", {"source": "columns", "written": True}, prefix=200_000),
+        Case(DICTS, "recordkit", {"source": "dicts"}, prefix=50_000),
+        Case(TF_WRITE, "tensorflow", prefix=20_000),
+        Case(TFX_WRITE, "tfx_bsl", prefix=200_000),
+        Case(PARQUET_WRITE, "pyarrow"),
+    ),
+    (
+        Ratio(COLUMNS, TF_WRITE, ">= 100"),
+        Ratio(SCHEMA_COLUMNS, TF_WRITE, ">= 100"),
+        Ratio(WRITTEN, TF_WRITE),
+        Ratio(DICTS, TF_WRITE, ">= 5"),
+        Ratio(WRITTEN, TFX_WRITE),
+        Ratio(WRITTEN, PARQUET_WRITE),
+    ),
+)
+
+# recordkit looks up its parts when they are first used, so importing it alone says little: the second one needs NumPy.
+NUMPY, IMPORTED, USED = "import numpy", "import recordkit", "from recordkit import Schema, records"
+
+IMPORT = Task(
+    "import",
+    "import in a fresh interpreter",
+    "import",
+    None,
+    (
+        Case(NUMPY, "imports", {"statement": NUMPY}),
+        Case(IMPORTED, "imports", {"statement": IMPORTED}),
+        Case(USED, "imports", {"statement": USED}),
+    ),
+    (
+        Ratio(NUMPY, IMPORTED, "< 2", words=f"the time of {IMPORTED} / {NUMPY}"),
+        Ratio(NUMPY, USED, "< 2", words=f"the time of {USED} / {NUMPY}"),
+    ),
+    least_repeats=15,
+)
+
+TASKS = (
+    scan("w1", to_tensorflow=">= 10", to_read=">= 0.5"),
+    scan("w2", to_tensorflow=None, to_read=">= 0.7"),
+    scan("w3", to_tensorflow=">= 4", to_read=">= 0.7"),
+    DECODE_W1,
+    decode("w2"),
+    decode("w3"),
+    decode("w4", ({"lists": "ragged"}, {"lists": "sparse"})),
+    ENCODE_W1,
+    IMPORT,
+)

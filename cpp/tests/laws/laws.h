@@ -1,0 +1,25 @@
+// Laws that hold for any bytes. The tests call them with what was chosen and what is random, the fuzzers with
+// what they come up with. Each throws where it does not hold.
+#pragma once
+
+#include "core/bytes.h"
+
+namespace recordkit {
+
+// A file's bytes: hopping, checking and reading in pieces of any size agree, and agree with a plain walk.
+void records_law(Bytes file);
+
+// A file's bytes: what salvage finds is sound and all there is, and with what it calls lost makes up the
+// file.
+void salvage_law(Bytes file);
+
+// A payload: survey and decode say what the reference parser says, by every way through the decoder.
+void decode_law(Bytes payload);
+
+// A payload, and choices of an edit: rewriting is the same as changing the parsed maps.
+void rewrite_law(Bytes payload, Bytes choices);
+
+// Choices of a table: encoding and decoding gives it back.
+void encode_law(Bytes choices);
+
+}  // namespace recordkit

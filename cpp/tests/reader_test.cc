@@ -1,0 +1,267 @@
+#include "core/reader.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <mutex>
+#include <set>
+#include <system_error>
+#include <thread>
+
+#include "check.h"
+#include "frames.h"
+#include "sources.h"
+
+// Every sanitizer of both compilers has it, but not every installation its header.
+extern "C" size_t __sanitizer_get_current_allocated_bytes();
+
+namespace recordkit {
+namespace {
+
+std::string numbered_file(size_t records, Random& random) {
+  std::string file;
+  for (size_t i = 0; i < records; ++i)
+    file += frame(std::to_string(i) + ":" + random.bytes(random.below(300)));
+  return file;
+}
+
+std::vector<std::string> payloads_of(const Chunk& chunk) {
+  std::vector<std::string> payloads;
+  for (size_t i = 0; i < chunk.records.size(); ++i) payloads.emplace_back(as_text(chunk.payload(i)));
+  return payloads;
+}
+
+std::vector<std::string> read_all(RecordReader& reader) {
+  std::vector<std::string> all;
+  for (;;) {
+    const ReadResult result = reader.next();
+    CHECK_EQ(result.fault, Fault::none);
+    if (result.chunk.records.empty()) return all;
+    for (std::string& payload : payloads_of(result.chunk)) all.push_back(std::move(payload));
+  }
+}
+
+TEST(reader_gives_the_same_records_however_the_bytes_arrive) {
+  Random random(1);
+  const std::string file = numbered_file(60, random);
+  RecordReader at_once(std::make_unique<PieceSource>(file, SIZE_MAX), {});
+  const std::vector<std::string> expected = read_all(at_once);
+
+  CHECK_EQ(expected.size(), 60u);
+  for (size_t piece = 1; piece < 400; piece += 1 + piece / 4) {
+    RecordReader reader(std::make_unique<PieceSource>(file, piece), {.chunk_bytes = 1 + 10 * piece});
+    CHECK(read_all(reader) == expected);
+  }
+}
+
+TEST(reader_numbers_records_and_bytes_from_where_it_was_told_to_start) {
+  const std::string five = five_records();
+  const std::string rest = five.substr(54);
+  RecordReader reader(std::make_unique<PieceSource>(rest, 10), {.chunk_bytes = 1}, 54, 2);
+
+  CHECK_EQ(reader.next().chunk.first_record, 2u);
+  const ReadResult second = reader.next();
+
+  CHECK_EQ(second.chunk.first_record, 3u);
+  CHECK_EQ(second.chunk.file_offset, 81u);
+  CHECK_EQ(second.chunk.offset_of(0), 81u);
+}
+
+TEST(reader_gives_exactly_as_many_as_asked_for_until_the_file_ends) {
+  Random random(2);
+  const std::string file = numbered_file(50, random);
+  for (const size_t piece : {1, 100, 1'000'000}) {
+    RecordReader reader(std::make_unique<PieceSource>(file, piece), {.chunk_bytes = 1});
+    for (int i = 0; i < 7; ++i) CHECK_EQ(reader.next(7, true).chunk.records.size(), 7u);
+    CHECK_EQ(reader.next(7, true).chunk.records.size(), 1u);
+    CHECK_EQ(reader.next(7, true).chunk.records.size(), 0u);
+  }
+}
+
+TEST(reader_chunks_outlive_the_reader_and_each_other) {
+  Random random(3);
+  const std::string file = numbered_file(40, random);
+  std::vector<Chunk> chunks;
+  {
+    RecordReader reader(std::make_unique<PieceSource>(file, 512), {.chunk_bytes = 512});
+    for (ReadResult result = reader.next(); !result.chunk.records.empty(); result = reader.next())
+      chunks.push_back(std::move(result.chunk));
+  }
+  std::string joined;
+  for (const Chunk& chunk : chunks) {
+    joined += as_text({chunk.data, chunk.size});
+    for (size_t i = 0; i < kPadding; ++i) CHECK(chunk.data[chunk.readable - 1 - i] == 0);
+  }
+  CHECK(joined == file);
+}
+
+TEST(reader_gives_what_is_sound_and_then_the_same_fault_for_ever) {
+  const std::string damaged = flipped(five_records(), 54 + 12);
+  RecordReader reader(std::make_unique<PieceSource>(damaged, SIZE_MAX), {});
+
+  const ReadResult first = reader.next();
+  CHECK_EQ(first.chunk.records.size(), 2u);
+  CHECK_EQ(first.chunk.size, 54u);
+  CHECK_EQ(first.fault, Fault::bad_payload_crc);
+  CHECK_EQ(first.offset, 54u);
+  for (int i = 0; i < 3; ++i) {
+    const ReadResult again = reader.next();
+    CHECK_EQ(again.chunk.records.size(), 0u);
+    CHECK_EQ(again.fault, Fault::bad_payload_crc);
+    CHECK_EQ(again.offset, 54u);
+    // The number of the record at fault: a message made from a later call has to name the same one.
+    CHECK_EQ(again.chunk.first_record, 2u);
+  }
+}
+
+TEST(reader_calls_a_record_torn_only_when_the_source_has_ended) {
+  const std::string cut = five_records().substr(0, 120);
+  RecordReader reader(std::make_unique<PieceSource>(cut, 1), {});
+
+  const ReadResult result = reader.next();
+
+  CHECK_EQ(result.chunk.records.size(), 4u);
+  CHECK_EQ(result.fault, Fault::torn_payload);
+  CHECK_EQ(result.offset, 108u);
+}
+
+TEST(reader_loses_nothing_when_the_source_fails_in_between) {
+  Random random(4);
+  const std::string file = numbered_file(60, random);
+  for (const size_t piece : {1, 33, 1000, 100'000}) {
+    RecordReader reader(std::make_unique<ShakySource>(file, piece), {.chunk_bytes = 2000});
+    std::string joined;
+    for (bool ended = false; !ended;) {
+      try {
+        const ReadResult result = reader.next();
+        CHECK_EQ(result.fault, Fault::none);
+        CHECK_EQ(result.chunk.file_offset, joined.size());
+        joined += as_text({result.chunk.data, result.chunk.size});
+        ended = result.chunk.records.empty();
+      } catch (const std::runtime_error&) {
+      }
+    }
+    CHECK(joined == file);
+  }
+}
+
+// Sends a header and then the same bytes for as long as it is asked, and notes how much memory is in use.
+class Endless : public ByteSource {
+ public:
+  Endless(std::string start, size_t total) : start_(std::move(start)), left_(total) {}
+
+  size_t read(uint8_t* to, size_t size) override {
+    CHECK(__sanitizer_get_current_allocated_bytes() <= before_ + (size_t{1} << 20) + 3 * sent_);
+    size_t got = start_.copy(reinterpret_cast<char*>(to), size);
+    start_.erase(0, got);
+    if (got == 0) {
+      got = std::min({size, left_, size_t{100'000}});
+      left_ -= got;
+      std::memset(to, 'x', got);
+    }
+    sent_ += got;
+    return got;
+  }
+
+ private:
+  std::string start_;
+  size_t left_, sent_ = 0;
+  size_t before_ = __sanitizer_get_current_allocated_bytes();
+};
+
+TEST(reader_memory_grows_with_what_arrives_not_with_what_a_length_claims) {
+  for (const uint64_t length :
+       {UINT64_MAX, UINT64_MAX - 16, uint64_t{1} << 63, uint64_t{1} << 40, uint64_t{1} << 31}) {
+    for (const size_t total : {size_t{0}, size_t{1000}, size_t{20} << 20}) {
+      RecordReader reader(std::make_unique<Endless>(header(length), total), {});
+      const ReadResult result = reader.next();
+      CHECK_EQ(result.fault, Fault::torn_payload);
+      CHECK_EQ(result.offset, 0u);
+    }
+  }
+}
+
+TEST(reader_refuses_a_record_larger_than_allowed_before_reading_it) {
+  RecordReader reader(std::make_unique<Endless>(header(1'000'001), size_t{100} << 20),
+                      {.max_record_bytes = 1'000'000});
+  CHECK_EQ(reader.next().fault, Fault::too_large);
+}
+
+// How many records each of several threads got from one reader, all together.
+std::multiset<std::string> read_by_threads(RecordReader& reader, size_t threads,
+                                           std::multiset<uint64_t>& faults) {
+  std::multiset<std::string> all;
+  std::mutex mutex;
+  std::vector<std::thread> running;
+  for (size_t t = 0; t < threads; ++t) {
+    running.emplace_back([&] {
+      for (;;) {
+        const ReadResult result = reader.next();
+        std::lock_guard lock(mutex);
+        for (std::string& payload : payloads_of(result.chunk)) all.insert(std::move(payload));
+        if (result.fault != Fault::none) faults.insert(result.offset);
+        if (result.chunk.records.empty() || result.fault != Fault::none) return;
+      }
+    });
+  }
+  for (std::thread& thread : running) thread.join();
+  return all;
+}
+
+TEST(reader_gives_every_record_once_to_many_threads) {
+  Random random(5);
+  const std::string file = numbered_file(3000, random);
+  RecordReader alone(std::make_unique<PieceSource>(file, SIZE_MAX), {});
+  const std::vector<std::string> expected = read_all(alone);
+  for (int i = 0; i < 5; ++i) {
+    RecordReader reader(std::make_unique<PieceSource>(file, 4000), {.chunk_bytes = 5000});
+    std::multiset<uint64_t> faults;
+    const std::multiset<std::string> all = read_by_threads(reader, 4, faults);
+    CHECK(faults.empty());
+    CHECK(all == std::multiset<std::string>(expected.begin(), expected.end()));
+  }
+}
+
+TEST(reader_gives_many_threads_every_record_before_the_damage) {
+  Random random(6);
+  const std::string before = numbered_file(500, random);
+  const std::string file = before + flipped(frame("damaged"), 12) + numbered_file(500, random);
+  RecordReader alone(std::make_unique<PieceSource>(before, SIZE_MAX), {});
+  const std::vector<std::string> expected = read_all(alone);
+  for (int i = 0; i < 5; ++i) {
+    RecordReader reader(std::make_unique<PieceSource>(file, 4000), {.chunk_bytes = 3000});
+    std::multiset<uint64_t> faults;
+    const std::multiset<std::string> all = read_by_threads(reader, 4, faults);
+    CHECK(!faults.empty() && *faults.begin() == before.size());
+    for (const std::string& payload : expected) CHECK_EQ(all.count(payload), 1u);
+    CHECK_EQ(all.count("damaged"), 0u);
+  }
+}
+
+TEST(file_source_reads_from_its_offset_and_leaves_the_files_position_alone) {
+  std::FILE* const file = std::tmpfile();
+  const std::string five = five_records();
+  CHECK_EQ(std::fwrite(five.data(), 1, five.size(), file), five.size());
+  std::rewind(file);
+  RecordReader reader(std::make_unique<FileSource>(fileno(file), 54), {}, 54, 2);
+
+  const ReadResult result = reader.next();
+
+  CHECK(payloads_of(result.chunk) == (std::vector<std::string>{"payload-002", "payload-003", "payload-004"}));
+  CHECK_EQ(::lseek(fileno(file), 0, SEEK_CUR), 0);
+  std::fclose(file);
+}
+
+TEST(file_source_throws_what_the_system_says) {
+  RecordReader reader(std::make_unique<FileSource>(-1, 0), {});
+  int code = 0;
+  try {
+    reader.next();
+  } catch (const std::system_error& error) {
+    code = error.code().value();
+  }
+  CHECK_EQ(code, EBADF);
+}
+
+}  // namespace
+}  // namespace recordkit

@@ -1,0 +1,42 @@
+// Byte sources that behave as files and networks do: short reads, and errors in between.
+#pragma once
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "core/reader.h"
+
+namespace recordkit {
+
+// Gives at most `piece` bytes at a time, whatever was asked for.
+class PieceSource : public ByteSource {
+ public:
+  PieceSource(std::string_view file, size_t piece) : rest_(file), piece_(piece) {}
+
+  size_t read(uint8_t* to, size_t size) override {
+    const size_t got = rest_.copy(reinterpret_cast<char*>(to), std::min(size, piece_));
+    rest_.remove_prefix(got);
+    return got;
+  }
+
+ private:
+  std::string_view rest_;
+  size_t piece_;
+};
+
+// Fails every second time it is asked, and goes on where it was.
+class ShakySource : public PieceSource {
+ public:
+  using PieceSource::PieceSource;
+
+  size_t read(uint8_t* to, size_t size) override {
+    if ((failed_ = !failed_)) throw std::runtime_error("connection reset");
+    return PieceSource::read(to, size);
+  }
+
+ private:
+  bool failed_ = false;
+};
+
+}  // namespace recordkit
