@@ -172,7 +172,7 @@ class Linter {
     Bytes body;
     while (!cursor.done()) {
       const uint8_t* const start = cursor.at;
-      if (!cursor.tag(field, type)) break;
+      if (!tag(cursor, field, type, "")) break;
       const bool map = type == WireType::bytes && (field == 1 || (field == 2 && sequence_));
       if (map) {
         if (!cursor.bytes(body) || !entries(body, field == 2)) break;

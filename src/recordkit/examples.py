@@ -118,9 +118,9 @@ class Decoder:
 
     def __init__(self, features: Iterable[Feature], *, sequence: bool = False) -> None:
         self.features = tuple(features)
-        names = [(feature.name, feature.steps) for feature in self.features]
-        if len(set(names)) != len(names):
-            message = f"a feature is asked for twice: {sorted(n for n, _ in names if names.count((n, _)) > 1)}"
+        names = [feature.name for feature in self.features]
+        if twice := sorted(name for name in set(names) if names.count(name) > 1):
+            message = f"features are asked for twice: {', '.join(map(repr, twice))}"
             raise ValueError(message)
         specs = [
             (f.name, _KIND_NUMBERS[f.kind], -1 if f.count is None else f.count, f.missing == "error", f.steps)
