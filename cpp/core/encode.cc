@@ -141,7 +141,9 @@ class Encoder {
   };
 
   static Short short_form(const SourceColumn& column) {
-    Short form{{}, column.name.size(), 0, column.ints, column.floats};
+    Short form{{}, column.name.size(), 0, nullptr, nullptr};
+    if (column.kind == Kind::int64s) form.ints = column.ints;
+    if (column.kind == Kind::floats) form.floats = column.floats;
     if (column.steps || column.count != 1 || column.kind == Kind::bytes || form.name_size > 100) return form;
     form.start = {'\x0a', '\0', '\x0a', static_cast<char>(form.name_size)};
     form.start += column.name;

@@ -1,12 +1,14 @@
 // tf.train.Example and tf.train.SequenceExample, read the way protobuf reads them.
 //
+// clang-format off
 //     Example           { Features features = 1; }
 //     SequenceExample   { Features context = 1; FeatureLists feature_lists = 2; }
 //     Features          { map<string, Feature> feature = 1; }
 //     FeatureLists      { map<string, FeatureList> feature_list = 1; }
 //     FeatureList       { repeated Feature feature = 1; }
-//     Feature           { oneof { BytesList bytes_list = 1; FloatList float_list = 2; Int64List int64_list =
-//     3; } } every list        { repeated T value = 1; }      numbers packed
+//     Feature           { oneof { BytesList bytes_list = 1; FloatList float_list = 2; Int64List int64_list = 3; } }
+//     every list        { repeated T value = 1; }      numbers packed
+// clang-format on
 //
 // Messages may stand in several pieces, which merge; of two entries with one name, the last counts; of two
 // kinds in one feature, the last counts. TensorFlow differs in places, and drops data there

@@ -51,6 +51,23 @@ class RecordReader::Pool : public std::enable_shared_from_this<Pool> {
   std::vector<std::unique_ptr<Buffer>> free_;
 };
 
+namespace {
+
+// Where the torn record at the end of what has arrived will end, going by a header that checks.
+uint64_t record_end(const Chunk& chunk, ScanEnd end) {
+  if (end.fault == Fault::torn_header) return end.offset + kHeaderSize;
+  const uint64_t length = load<uint64_t>(chunk.data + end.offset);
+  return length > UINT64_MAX - kFrameSize - end.offset ? UINT64_MAX : end.offset + kFrameSize + length;
+}
+
+// About how many bytes `max_records` records take, going by those there are.
+uint64_t likely_size(const Chunk& chunk, uint64_t offset, size_t max_records) {
+  const size_t have = chunk.records.size();
+  return have == 0 ? UINT64_MAX : offset + (offset / have + 1) * (max_records - have);
+}
+
+}  // namespace
+
 RecordReader::RecordReader(std::unique_ptr<ByteSource> source, Limits limits, uint64_t file_offset,
                            uint64_t first_record)
     : source_(std::move(source)),
@@ -124,15 +141,13 @@ ScanEnd RecordReader::fill(Buffer& buffer, Chunk& chunk, size_t max_records, boo
     if (chunk.records.size() >= max_records || end.offset >= max_bytes) return end;
     if (source_ended_) return end;
 
-    // A long record is read in ever larger pieces, yet never far beyond what has already arrived.
-    size_t piece = std::max(kPiece, torn ? (buffer.size() - end.offset) / 2 : 0);
-    // What is read beyond the last record asked for has to be carried to the next call.
-    if (!whole_count && !torn) {
-      piece = std::min(piece, std::max<size_t>(max_bytes - end.offset, kLeastPiece));
-    } else if (whole_count && !chunk.records.empty()) {
-      const uint64_t needed = (end.offset / chunk.records.size() + 1) * (max_records - chunk.records.size());
-      piece = std::min<uint64_t>(piece, std::max<uint64_t>(needed, kLeastPiece));
-    }
+    // As much as the chunk still wants, for what is read beyond it has to be carried to the next call. A long
+    // record is read in ever larger pieces, yet never far beyond what has already arrived.
+    const uint64_t wanted = std::max(whole_count ? likely_size(chunk, end.offset, max_records) : max_bytes,
+                                     torn ? record_end(chunk, end) : 0);
+    const size_t most = std::max<size_t>(kPiece, (buffer.size() - end.offset) / 2);
+    const uint64_t lacking = wanted > buffer.size() ? wanted - buffer.size() : 0;
+    const size_t piece = std::clamp<uint64_t>(lacking, kLeastPiece, most);
     const size_t got = source_->read(buffer.grow(piece), piece);
     buffer.set_size(buffer.size() + got);
     source_ended_ = got == 0;

@@ -107,21 +107,27 @@ class Salvager {
   // mixed up. False, and none kept, if one reaches over the frame's last bytes: then there never was such a
   // frame.
   bool keep_nested(uint64_t at, uint64_t end) {
-    // Frames that all claim to end in one place are given up for one and the same record.
-    if (at <= doubt_.offset && doubt_.offset < end && end_of(doubt_) > end - kFooterSize) return false;
     const size_t before = result_.found.size();
+    start_trying(at);
+    try_up_to(end);
+    // The last one decides nearly always, without a walk over all before it: frames that claim much of the
+    // file, one after the other, would otherwise make salvaging quadratic.
+    const auto behind = std::lower_bound(sound_.begin(), sound_.end(), end);
+    if (behind != sound_.begin() && *(behind - 1) >= at &&
+        end_of(sound_record(*(behind - 1))) > end - kFooterSize)
+      return false;
     while ((at = resync(at, end)) < end) {
-      at = keep({at, load<uint64_t>(file_.data() + at), Found::How::sound, true});
+      at = keep(sound_record(at));
       if (at > end - kFooterSize) {
-        doubt_ = result_.found.back();
         result_.found.resize(before);
         return false;
       }
-      // Without a gap in what has been tried, for the frame may yet be given up.
-      try_up_to(at);
+      result_.found.back().nested = true;
     }
     return true;
   }
+
+  Found sound_record(uint64_t at) const { return {at, load<uint64_t>(file_.data() + at)}; }
 
   bool starts_record(uint64_t at) {
     if (left(at) < kHeaderSize || !header_is_sound(file_.data() + at)) return false;
@@ -130,10 +136,7 @@ class Salvager {
 
   // The first sound record that starts in [at, end), or `end`.
   uint64_t resync(uint64_t at, uint64_t end) {
-    if (at > tried_) {
-      sound_.clear();
-      tried_ = at;
-    }
+    start_trying(at);
     auto known = std::lower_bound(sound_.begin(), sound_.end(), at);
     if (known == sound_.end()) {
       const size_t count = sound_.size();
@@ -141,6 +144,13 @@ class Salvager {
       known = sound_.begin() + static_cast<ptrdiff_t>(count);
     }
     return known == sound_.end() ? end : std::min(*known, end);
+  }
+
+  // What was noted stays of use as long as there is no gap in what has been tried.
+  void start_trying(uint64_t at) {
+    if (at <= tried_) return;
+    sound_.clear();
+    tried_ = at;
   }
 
   // Notes where sound records start. No place is tried twice: frames that overlap would otherwise make
@@ -209,7 +219,6 @@ class Salvager {
   std::vector<Headless> headless_;
   std::vector<uint64_t> sound_;  // where sound records start, of the places tried since the last jump
   uint64_t tried_ = 0;
-  Found doubt_{0, 0};  // the last record that showed a frame around it to be none
 };
 
 }  // namespace

@@ -93,6 +93,7 @@ std::string some_entries(Choices& choices, bool lists) {
     std::string value;
     for (uint64_t steps = lists ? choices.below(4) : 1; steps > 0; --steps)
       value += lists ? bytes_field(1, some_feature(choices)) : some_feature(choices);
+    if (lists && choices.below(24) == 1) value += unknown_field(choices);
     const std::string name = bytes_field(1, some_name(choices));
     value = bytes_field(2, value);
     constexpr uint64_t kOdd = 24;

@@ -36,7 +36,7 @@ for target in records:records salvage:records decode:examples rewrite:examples e
   "$out/cpp/tests/fuzz_$target" -max_total_time="$seconds" -max_len=2000 -timeout=20 -verbosity=0 -print_final_stats=1 \
     -artifact_prefix="$out/findings/$target-" "$out/learned/$target" "$seeds" 2>"$out/$target.log" ||
     failed="$failed $target"
-  grep -E '^stat::number_of_executed_units|^SUMMARY|ERROR|terminate|what\(\)|Test unit written' "$out/$target.log" || true
+  grep -E '^stat::number_of_executed_units|^SUMMARY|ERROR:|^terminate|^  what|Test unit written' "$out/$target.log" || true
 done
 
 if [ -n "$failed" ]; then
