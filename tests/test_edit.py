@@ -67,6 +67,12 @@ class TestRename:
         assert (caught.value.field, caught.value.record, caught.value.path) == ("b", 1, "train")
         assert str(caught.value).startswith("b: the record has a feature of this name already\n  In train: record 1.")
 
+    def test_the_way_out_of_a_taken_name_works(self) -> None:
+        with pytest.raises(SchemaError, match=r"To replace it: drop=\['b'\]\."):
+            edited(AB, rename={"a": "b"})
+
+        assert edited(AB, drop=["b"], rename={"a": "b"}) == wire.example(wire.entry("b", wire.ints(1)))
+
     def test_two_names_cannot_become_one(self) -> None:
         with pytest.raises((SchemaError, ValueError), match="c"):
             edited(AB, rename={"a": "c", "b": "c"})

@@ -339,6 +339,11 @@ class TestSchemaErrors:
 
         assert caught.value.record == 2
 
+    @pytest.mark.parametrize("feature", [Feature("x", "int32"), Feature("x", "int64", count=-3)])  # type: ignore[arg-type]
+    def test_a_kind_or_count_that_cannot_be_is_refused_by_name(self, feature: Feature) -> None:
+        with pytest.raises(ValueError, match=r"^x: expected a kind of bytes, float or int64 and a count from 0 on"):
+            Decoder([feature])
+
     def test_a_feature_asked_for_twice_is_refused(self) -> None:
         with pytest.raises(ValueError, match=r"asked for twice: .*'x'"):
             Decoder([Feature("x", "int64"), Feature("y", "int64"), Feature("x", "float")])

@@ -122,6 +122,12 @@ class Decoder:
         if twice := sorted(name for name in set(names) if names.count(name) > 1):
             message = f"features are asked for twice: {', '.join(map(repr, twice))}"
             raise ValueError(message)
+        for feature in self.features:
+            if feature.kind not in _KIND_NUMBERS or (feature.count is not None and feature.count < 0):
+                message = (
+                    f"{feature.name}: expected a kind of bytes, float or int64 and a count from 0 on, found {feature}"
+                )
+                raise ValueError(message)
         specs = [
             (f.name, _KIND_NUMBERS[f.kind], -1 if f.count is None else f.count, f.missing == "error", f.steps)
             for f in self.features
@@ -337,7 +343,8 @@ def edit(
         number = chunk.first_record + record
         where = f"{path}: record {number}" if path else f"record {number}"
         if fault == 2:
-            text = f"{name}: the record has a feature of this name already\n  In {where}. To replace it: replace=True."
+            way_out = f"drop=[{name!r}]" if name in renamed.values() else "replace=True"
+            text = f"{name}: the record has a feature of this name already\n  In {where}. To replace it: {way_out}."
             raise SchemaError(text, field=name, record=number, path=path)
         text = f"{where}: with the new features it would be 2 GiB or more, which protobuf cannot read"
         raise SchemaError(text, record=number, path=path)
