@@ -226,6 +226,11 @@ RECORDKIT_TARGET_AVX uint32_t extend_avx2(uint32_t crc, const uint8_t* data, siz
     state = block_avx2<64>(state, data);
   for (; size >= block_size(8); data += block_size(8), size -= block_size(8))
     state = block_avx2<8>(state, data);
+  if (size >= block_size(4)) {
+    state = block_avx2<4>(state, data);
+    data += block_size(4);
+    size -= block_size(4);
+  }
   if (size < 256) return extend_sse42(~state, data, size);
 
   const size_t odd = size % 32;

@@ -50,6 +50,8 @@ struct DecodeFault {
   int64_t found_count = 0;
 };
 
+struct Names;
+
 class Decoder {
  public:
   Decoder(std::vector<FieldSpec> fields, bool sequence);
@@ -65,11 +67,10 @@ class Decoder {
 
  private:
   class Run;
-  struct Names;
 
   std::vector<FieldSpec> fields_;
   bool sequence_;
-  // What a run has learned of names and their order is handed on to the next.
+  // What a run has learned of names is handed on to the next.
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<Names>> learned_;
 };

@@ -27,6 +27,9 @@ ScanEnd hop(Chunk& chunk, uint64_t offset, size_t max_records, uint64_t max_byte
     if (length > max_record_bytes) return {Fault::too_large, offset};
     // Subtract rather than add: `length` comes from the file and may be near 2^64.
     if (left < kFrameSize || length > left - kFrameSize) return {Fault::torn_payload, offset};
+    // Records are often of about one size. Fetching where the fourth from here likely starts hides that each
+    // header must be read before the next one is found.
+    __builtin_prefetch(header + 4 * (kFrameSize + length));
     chunk.records.push_back({offset + kHeaderSize, length});
     offset += kFrameSize + length;
   }

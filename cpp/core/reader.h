@@ -41,7 +41,7 @@ struct ReadResult {
 class RecordReader {
  public:
   struct Limits {
-    size_t chunk_bytes = size_t{512} << 10;  // a chunk stops at the first record end behind this many bytes
+    size_t chunk_bytes = size_t{1} << 20;  // about as many bytes of records a chunk; at least one record
     uint64_t max_record_bytes = UINT64_MAX;
   };
 
@@ -61,16 +61,19 @@ class RecordReader {
 
   // Takes the next bytes that make whole records, going by their headers.
   ScanEnd take(Chunk& chunk, size_t max_records, bool whole_count);
-  ScanEnd fill(Buffer& buffer, Chunk& chunk, size_t max_records, bool whole_count);
+  ScanEnd fill(Chunk& chunk, size_t max_records, bool whole_count);
+  void move_rest(size_t more);
 
   std::unique_ptr<ByteSource> source_;
   Limits limits_;
   std::shared_ptr<Pool> pool_;
   std::mutex mutex_;
-  std::vector<uint8_t> carry_;  // bytes read that belong to later records
-  uint64_t file_offset_;        // of the first byte of carry_
+  std::shared_ptr<Buffer> rest_;  // from rest_at_ on, bytes read that belong to later records
+  size_t rest_at_ = 0;
+  uint64_t file_offset_;  // of the first byte of the rest
   uint64_t next_record_;
-  ScanEnd fault_;  // the first one, offset in the file
+  size_t last_count_ = 0;  // records in the chunk before
+  ScanEnd fault_;          // the first one, offset in the file
   uint64_t fault_record_ = 0;
   bool source_ended_ = false;
 };
