@@ -40,7 +40,8 @@ bool fits(const SourceColumn& column, size_t rows) {
       return false;
     values = static_cast<size_t>(column.value_offsets[groups]);
   }
-  return column.kind != Kind::bytes || offsets_fit(column.byte_offsets, values, column.byte_total);
+  if (column.kind != Kind::bytes || column.has_views) return true;
+  return offsets_fit(column.byte_offsets, values, column.byte_total);
 }
 
 class Encoder {
@@ -229,7 +230,7 @@ class Encoder {
     if (column.kind == Kind::bytes) {
       size_t size = 0;
       for (int64_t i = first; i < last; ++i) {
-        const size_t length = static_cast<size_t>(column.byte_offsets[i + 1] - column.byte_offsets[i]);
+        const size_t length = column.byte_string(i).size();
         size += 1 + varint_size(length) + length;
       }
       return size;
@@ -245,11 +246,11 @@ class Encoder {
     if (first == last) return p;
     if (column.kind == Kind::bytes) {
       for (int64_t i = first; i < last; ++i) {
-        const size_t length = static_cast<size_t>(column.byte_offsets[i + 1] - column.byte_offsets[i]);
+        const Bytes value = column.byte_string(i);
         *p++ = 0x0a;
-        p = store_varint(p, length);
-        if (length != 0) std::memcpy(p, column.bytes + column.byte_offsets[i], length);
-        p += length;
+        p = store_varint(p, value.size());
+        if (!value.empty()) std::memcpy(p, value.data(), value.size());
+        p += value.size();
       }
       return p;
     }

@@ -21,12 +21,19 @@ struct SourceColumn {
   const int64_t* ints = nullptr;
   const float* floats = nullptr;
   const uint8_t* bytes = nullptr;
-  const int64_t* byte_offsets = nullptr;   // value -> bytes
+  const int64_t* byte_offsets = nullptr;  // value -> bytes
+  std::vector<Bytes> views;               // or each byte string where it is
+  bool has_views = false;
   const int64_t* value_offsets = nullptr;  // row (or step) -> values
   const int64_t* step_offsets = nullptr;   // row -> steps
   const State* states = nullptr;  // null: every row has it. missing and no_kind leave the feature out.
   // How many elements stand behind the pointers: checked before anything is read through them.
   size_t value_total = 0, byte_total = 0, value_offset_total = 0, step_offset_total = 0;
+
+  Bytes byte_string(int64_t i) const {
+    if (has_views) return views[static_cast<size_t>(i)];
+    return {bytes + byte_offsets[i], static_cast<size_t>(byte_offsets[i + 1] - byte_offsets[i])};
+  }
 };
 
 // Protobuf's limit for one message.

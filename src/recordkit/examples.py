@@ -35,6 +35,7 @@ __all__ = [
     "Finding",
     "Survey",
     "Values",
+    "cut",
     "edit",
     "encode",
     "lint",
@@ -85,7 +86,7 @@ class Values:
 
     Attributes:
         kind: `"bytes"`, `"float"` or `"int64"`.
-        values: The values of all records, back to back.
+        values: The values of all records, back to back; byte strings may also be a list of `bytes`.
         offsets: Which values are a record's (a step's, with `steps`); None where each has exactly `count`.
         count: The number of values where it is fixed.
         steps: Which steps are a record's, for feature lists.
@@ -93,11 +94,36 @@ class Values:
     """
 
     kind: Kind
-    values: NDArray[np.int64] | NDArray[np.float32] | BytesColumn
+    values: NDArray[np.int64] | NDArray[np.float32] | BytesColumn | list[bytes]
     offsets: NDArray[np.int64] | None = None
     count: int | None = None
     steps: NDArray[np.int64] | None = None
     states: NDArray[np.uint8] | None = None
+
+
+def cut(column: Values, start: int, stop: int) -> Values:
+    """Return the feature of records [start, stop), over the same memory.
+
+    >>> tokens = Values("int64", np.array([1, 2, 3, 4]), offsets=np.array([0, 1, 1, 4]))
+    >>> cut(tokens, 1, 3).values.tolist(), cut(tokens, 1, 3).offsets.tolist()
+    ([2, 3, 4], [0, 0, 3])
+    """
+    states = None if column.states is None else column.states[start:stop]
+    steps = column.steps
+    if steps is not None:
+        steps, start, stop = steps[start : stop + 1] - steps[start], int(steps[start]), int(steps[stop])
+    offsets = column.offsets
+    if offsets is not None:
+        offsets, start, stop = offsets[start : stop + 1] - offsets[start], int(offsets[start]), int(offsets[stop])
+    elif column.count is not None:
+        start, stop = start * column.count, stop * column.count
+    values = column.values
+    if isinstance(values, BytesColumn):
+        places = values.offsets[start : stop + 1]
+        values = BytesColumn(values.data[int(places[0]) : int(places[-1])], places - places[0], text=values.text)
+    else:
+        values = values[start:stop]
+    return Values(column.kind, values, offsets, column.count, steps, states)
 
 
 class Decoder:
@@ -287,7 +313,7 @@ def _source(name: str, column: Values) -> tuple[Any, ...]:
         kind,
         steps is not None,
         count,
-        _contiguous(values),
+        values if isinstance(values, list) else _contiguous(values),
         byte_offsets,
         _contiguous(column.offsets),
         _contiguous(steps),

@@ -97,6 +97,57 @@ class TestField:
         assert batch["y"].to_list() == [[b"", b"z"], [b"1", b"2"]]
 
 
+class TestQuality:
+    @pytest.mark.parametrize("field", [Field("jpeg", quality=90), Field("jpeg[?]?", lossy=True, quality=1)])
+    def test_survives_repr_print_json_and_pickle(self, field: Field) -> None:
+        schema = Schema({"x": field, "y": "jpeg"})
+
+        assert eval(repr(field), {"Field": Field}) == field
+        assert f'"x": rk.{field!r},' in str(schema)
+        assert eval(repr(schema), {"Schema": Schema, "Field": Field}) == schema
+        assert pickle.loads(pickle.dumps(schema)) == Schema.from_json(schema.to_json()) == schema
+        assert Schema.from_json(schema.to_json()).fields["x"].quality == field.quality
+
+    def test_counts_for_equality_and_is_no_difference_to_a_reader(self) -> None:
+        ours, theirs = Schema({"x": Field("jpeg", quality=90)}), Schema({"x": "jpeg"})
+
+        assert ours != theirs
+        assert ours.compare(theirs) == theirs.compare(ours) == ()
+
+    def test_left_out_leaves_no_trace(self) -> None:
+        schema = Schema({"x": Field("jpeg", quality=None)})
+
+        assert schema == Schema({"x": "jpeg"})
+        assert schema.to_dict()["fields"] == {"x": "jpeg"}
+
+    def test_numpy_integer_will_do(self) -> None:
+        assert repr(Field("jpeg", quality=np.int64(80))) == "Field('jpeg', quality=80)"  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize(
+        ("text", "quality", "message"),
+        [
+            ("jpeg", 0, "quality: expected 1 to 100, found 0"),
+            ("jpeg", 101, "quality: expected 1 to 100, found 101"),
+            ("jpeg", 90.0, "quality: expected 1 to 100, found 90.0"),
+            ("jpeg", "90", "quality: expected 1 to 100, found str"),
+            ("jpeg", True, "quality: expected 1 to 100, found True"),
+            ("png", 90, "quality: only a jpeg has one, and this is png\n  A png keeps every pixel as it is."),
+            ("int64[?]", 90, "quality: only a jpeg has one, and this is int64"),
+        ],
+    )
+    def test_that_cannot_be_is_refused(self, text: str, quality: Any, message: str) -> None:
+        with pytest.raises(SchemaError) as caught:
+            Field(text, quality=quality)
+
+        assert str(caught.value) == message
+
+    def test_in_json_that_cannot_be_is_refused_with_the_name_of_the_field(self) -> None:
+        saved = {"recordkit": "schema", "version": 1, "fields": {"x": {"type": "png", "quality": 90}}}
+
+        with pytest.raises(SchemaError, match=r"^x: quality: only a jpeg has one, and this is png"):
+            Schema.from_json(saved)
+
+
 class TestArray:
     def test_shape_from_is_written_beside_it(self) -> None:
         schema = Schema({"x": Array("float32", shape_from="s")})

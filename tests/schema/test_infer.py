@@ -158,3 +158,18 @@ class TestArrays:
         )
 
         assert found == {"x": "bytes", "x/dtype": "string", "x/shape": "int64[2]"}
+
+
+def test_a_name_that_a_feature_and_a_list_share_is_the_list_and_that_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    values = {
+        "x": Values("int64", np.array([7]), count=1),
+        "y": Values("int64", np.array([1, 2]), offsets=np.array([0, 1, 2]), steps=np.array([0, 2])),
+    }
+    payload = examples.encode(values, 1, sequence=True)[0].replace(b"\n\x01y", b"\n\x01x")
+
+    with caplog.at_level("WARNING", "recordkit"):
+        schema = Schema.infer(records.pack_many([payload]))
+
+    assert (list(schema.fields), list(schema.sequences)) == ([], ["x"])
+    assert schema.decode(records.pack_many([payload]))["x"].to_list() == [[1, 2]]
+    assert "a feature and a feature list" in caplog.text

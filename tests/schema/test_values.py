@@ -137,8 +137,19 @@ REFUSED = [
     ("bytes", "x", "found str\n  Declare string, or encode it: .encode()."),
     ("jpeg", PNG, "found 11 bytes that are a png\n  Declare bytes to store any bytes."),
     ("jpeg", b"", "found 0 bytes that are no picture\n  Declare bytes to store any bytes."),
-    ("jpeg", np.zeros((2, 2, 3), np.uint8), "found an array of shape [2, 2, 3]\n  Encode it first: recordkit.images"),
-    ("png", 5, "found int\n  Give the bytes of a png file."),
+    (
+        "jpeg",
+        np.zeros((9, 7, 3)),
+        (
+            "found an array of float64, shape [9,7,3]\n  A jpeg takes uint8 of shape [h,w], [h,w,1] or [h,w,3]. "
+            "Pixels of 0 to 1 become uint8 by (array * 255).round().astype(np.uint8)."
+        ),
+    ),
+    ("jpeg", np.zeros((2, 9, 7, 3), np.uint8), "found an array of uint8, shape [2,9,7,3]\n  A jpeg takes uint8 of"),
+    ("png", 5, "found int\n  Give the bytes of a png file, or the pixels as an array."),
+    ("png[?]", np.zeros((9, 7, 3), np.uint8), "found an array of uint8, shape [9,7,3]\n  Is it one picture, or are"),
+    ("png[?,?]", [np.zeros((9, 7, 3), np.uint8)], "found an array of uint8, shape [9,7,3]\n  Is it one picture, or"),
+    ("png[2]", np.zeros((3, 9, 7, 3), np.uint8), "found shape [3]\n  Write ? for a dimension that varies."),
     ("datetime64:ms", np.datetime64(1, "ns"), "found 1970-01-01T00:00:00.000000001\n  It is no whole number of"),
     ("datetime64:ns", np.datetime64("2300-01-01"), "found 2300-01-01\n  It is outside what datetime64:ns can hold."),
     ("datetime64:ns", UTC_NOW, "found a datetime with a time zone\n  NumPy's have none:"),

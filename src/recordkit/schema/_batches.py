@@ -10,7 +10,7 @@ import numpy as np
 from recordkit import examples
 from recordkit.columns import Batch
 from recordkit.errors import SchemaError
-from recordkit.examples import Decoded, Decoder, Feature
+from recordkit.examples import Decoded, Decoder, Feature, cut
 
 from ._flat import Flat, join
 from ._intake import gather
@@ -21,7 +21,7 @@ from ._wire import add_to, to_wire
 from ._words import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -40,11 +40,45 @@ def encode_columns(
     sequence: bool,
 ) -> Chunk:
     """Return columns as records."""
+    wire, rows = wire_columns(layouts, columns, rows, valid)
+    return examples.encode(wire, rows, sequence=sequence)
+
+
+def encode_pieces(
+    layouts: Mapping[str, Layout],
+    columns: Mapping[str, Any] | Batch,
+    rows: int | None,
+    valid: Mapping[str, NDArray[np.bool_]],
+    piece_bytes: int,
+    *,
+    sequence: bool,
+) -> Iterator[Chunk]:
+    """Yield columns as records, about `piece_bytes` at a time; all of them are checked before the first is given."""
+    wire, rows = wire_columns(layouts, columns, rows, valid)
+    start, count = 0, 64
+    while start < rows:
+        stop = min(rows, start + count)
+        chunk = examples.encode(
+            {name: cut(column, start, stop) for name, column in wire.items()}, stop - start, sequence=sequence
+        )
+        yield chunk
+        # As many as those before say, yet not on the word of a few.
+        count = min(max(1, piece_bytes * len(chunk) // max(1, chunk.nbytes)), 16 * count)
+        start = stop
+
+
+def wire_columns(
+    layouts: Mapping[str, Layout],
+    columns: Mapping[str, Any] | Batch,
+    rows: int | None,
+    valid: Mapping[str, NDArray[np.bool_]],
+) -> tuple[dict[str, Values], int]:
+    """Return columns as the features that store them, and how many rows there are."""
     flats, rows = gather_columns(layouts, columns, rows, valid)
     wire: dict[str, Values] = {}
     for name, flat in flats.items():
         add_to(wire, to_wire(layouts[name], flat), name)
-    return examples.encode(wire, rows, sequence=sequence)
+    return wire, rows
 
 
 def gather_columns(
@@ -145,7 +179,9 @@ def _maker(layout: Layout) -> Callable[[Layout, Decoded, int, str | None], Colum
 
 
 def _stored_column(layout: Layout, decoded: Decoded, first: int, path: str | None) -> Column:
-    return decoded[layout.name].values
+    values = decoded[layout.name].values
+    assert not isinstance(values, list)  # a list is for encoding
+    return values
 
 
 def _column(layout: Layout, decoded: Decoded, first: int, path: str | None) -> Column:

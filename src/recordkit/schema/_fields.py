@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from recordkit.errors import SchemaError
+from recordkit.images import checked_quality
 
 from . import _dtypes, _language
 from ._tensorproto import TENSOR_DTYPES
@@ -29,11 +30,14 @@ class Field:
         text: A type of the schema language.
         lossy: Let values be rounded to what the dtype holds. Overflow stays an error.
         default: What to read where the field is missing: one value, or one for each place of a fixed shape.
+        quality: Of a jpeg that is given as an array, 1 to 100; 95 if it is left out. Bytes are stored as they are.
 
     >>> Field("float32[3]?", lossy=True, default=0.5)
     Field('float32[3]?', lossy=True, default=0.5)
     >>> str(Field("uint8[ ?, 3 ]")), Field("uint8[?,3]").shape
     ('uint8[?,3]', (None, 3))
+    >>> Field("jpeg", quality=90)
+    Field('jpeg', quality=90)
     """
 
     dtype: str
@@ -41,10 +45,13 @@ class Field:
     optional: bool
     lossy: bool
     default: Any
+    quality: int | None
 
-    def __init__(self, text: str, *, lossy: bool = False, default: Any = None) -> None:
+    def __init__(self, text: str, *, lossy: bool = False, default: Any = None, quality: int | None = None) -> None:
         dtype, shape, optional = _language.parse(text)
         _set(self, dtype=dtype, shape=shape, optional=optional, lossy=bool(lossy), default=None)
+        # Before the default, which may be an array to encode.
+        _set(self, quality=None if quality is None else checked_quality(quality, dtype))
         if default is not None:
             _set(self, default=_checked_default(self, default))
 
@@ -54,7 +61,8 @@ class Field:
     def __repr__(self) -> str:
         lossy = ", lossy=True" if self.lossy else ""
         default = "" if self.default is None else f", default={_default_text(self.default)}"
-        return f"Field({str(self)!r}{lossy}{default})"
+        quality = "" if self.quality is None else f", quality={self.quality}"
+        return f"Field({str(self)!r}{lossy}{default}{quality})"
 
     def __eq__(self, other: object) -> bool:
         # By text, so that a NaN default equals itself and -0.0 is not 0.0.
@@ -98,7 +106,7 @@ class Array:
                 )
                 raise SchemaError(message)
 
-    default = None  # as Field has one; a class attribute, so no part of the dataclass
+    default = quality = None  # as Field has them; class attributes, so no part of the dataclass
 
     def __str__(self) -> str:
         return repr(self)
@@ -137,7 +145,7 @@ class TensorProto:
         if self.shape is not None:
             _set(self, shape=_checked_shape(self.shape, self))
 
-    default = None
+    default = quality = None
 
     def __str__(self) -> str:
         return repr(self)
@@ -216,7 +224,9 @@ def _frozen_default(declared: Field, default: Any) -> Any:
     shape = () if single else declared.shape
     if _dtypes.is_bytes(declared.dtype):
         found, values = (
-            ((), [to_bytes(default, declared.dtype)]) if single else to_byte_strings(default, declared.dtype, shape)
+            ((), [to_bytes(default, declared.dtype)])
+            if single
+            else to_byte_strings(default, declared.dtype, shape, quality=declared.quality)
         )
         array = np.empty(len(values), np.object_)
         array[:] = [value.decode() for value in values] if declared.dtype == "string" else values

@@ -28,7 +28,8 @@ class Flat:
 
     Attributes:
         items: How many items there are.
-        values: Every element, row-major: numbers of exactly the field's dtype, or byte strings.
+        values: Every element, row-major: numbers of exactly the field's dtype, or byte strings, which stay a list where
+            each is a record's: large ones are then copied once, to where they are written from.
         offsets: Items + 1 places in `values`; None when every item has the declared number of elements.
         dims: The sizes of every item's dimensions, end to end, when the layout stores shapes.
         ranks: Items + 1 places in `dims`; None when every item has the declared number of dimensions.
@@ -37,7 +38,7 @@ class Flat:
     """
 
     items: int
-    values: NDArray[Any] | BytesColumn
+    values: NDArray[Any] | BytesColumn | list[bytes]
     offsets: NDArray[np.int64] | None = None
     dims: NDArray[np.int64] | None = None
     ranks: NDArray[np.int64] | None = None
@@ -74,6 +75,11 @@ def bytes_column(values: Sequence[bytes], *, text: bool = False) -> BytesColumn:
     return BytesColumn(np.frombuffer(b"".join(values), np.uint8), offsets, text=text)
 
 
+def byte_strings(layout: Layout, values: list[bytes]) -> BytesColumn | list[bytes]:
+    """Return byte strings, one an item, as a `Flat` has them."""
+    return bytes_column(values) if layout.steps else values
+
+
 def join(layout: Layout, values: Sequence[Any]) -> Flat:
     """Return converted values, one a record, as one column.
 
@@ -88,7 +94,7 @@ def join_items(layout: Layout, items: Sequence[Any]) -> Flat:
     """Return items, as `_items.item_converter` made them, as one column; None where one is missing."""
     states = _states(items)
     if layout.storage == "tensor" or (layout.is_bytes and layout.shape == ()):
-        return Flat(len(items), bytes_column([b"" if item is None else item for item in items]), states=states)
+        return Flat(len(items), byte_strings(layout, [item or b"" for item in items]), states=states)
     if layout.is_bytes:
         return _join_byte_strings(layout, items, states)
     return _join_numbers(layout, items, states)

@@ -17,9 +17,9 @@ from recordkit.columns import BytesColumn, Ragged
 
 from . import _dtypes
 from ._exact import fit
-from ._flat import Flat, bytes_column, join_items, states_of, to_offsets
+from ._flat import Flat, byte_strings, join_items, states_of, to_offsets
 from ._items import item_converter, missing
-from ._pictures import SIGNATURES
+from ._pictures import SIGNATURES, check_stack
 from ._text import first_invalid_text
 from ._values import check_shape
 from ._words import Misfit, counted
@@ -47,6 +47,8 @@ def gather_items(layout: Layout, column: Any, valid: NDArray[np.bool_] | None, *
         return _from_ragged(layout, column, valid)
     if isinstance(column, np.ndarray) and layout.storage != "tensor" and not layout.is_bytes:
         return _from_array(layout, column, valid)
+    if isinstance(column, np.ndarray) and layout.dtype in SIGNATURES and column.dtype.kind not in "UST":
+        check_stack(column, 1 + len(layout.shape or ()))
     return _from_list(layout, list(column), valid, optional=optional)
 
 
@@ -137,9 +139,9 @@ def _from_plain_list(
             texts = [(value or "").encode() for value in values]
         except UnicodeEncodeError:
             return None
-        return Flat(len(values), bytes_column(texts), states=states_of(valid))
+        return Flat(len(values), byte_strings(layout, texts), states=states_of(valid))
     if types == {bytes} and layout.dtype == "bytes":
-        return Flat(len(values), bytes_column([value or b"" for value in values]), states=states_of(valid))
+        return Flat(len(values), byte_strings(layout, [value or b"" for value in values]), states=states_of(valid))
     numbers = _plain_numbers(layout.dtype, values, types)
     if numbers is None:
         return None

@@ -44,7 +44,22 @@ def fields_of_chunks(
     if survey is None or not survey.rows:
         message = f"{f'{path}: ' if path else ''}there are no records to tell a schema from"
         raise SchemaError(message, path=path)
-    return _fields(survey.features, survey.rows, arrays), _fields(survey.lists, survey.rows, lists)
+    fields, sequences = _fields(survey.features, survey.rows, arrays), _fields(survey.lists, survey.rows, lists)
+    for name in fields.keys() & sequences.keys():
+        # Columns have one name each; what there is more of is kept.
+        del fields[name]
+        _say_left_out(name)
+    return fields, sequences
+
+
+def _say_left_out(name: str) -> None:
+    import logging  # here, because importing it takes as long as all of this package
+
+    logging.getLogger("recordkit").warning(
+        "%s: a feature and a feature list have this name; the schema has the list. Declare a schema without it to read"
+        " the feature.",
+        name,
+    )
 
 
 def _fields(features: Mapping[str, FeatureFacts], rows: int, arrays: _Arrays) -> dict[str, Field]:

@@ -31,9 +31,10 @@ def item_converter(layout: Layout) -> Converter:
     if layout.storage == "tensor":
         return lambda value: _tensor(layout, value)
     if layout.is_bytes:
+        quality = layout.field.quality
         if shape == () or shape is None:
-            return lambda value: to_bytes(value, dtype)
-        return lambda value: to_byte_strings(value, dtype, shape)
+            return lambda value: to_bytes(value, dtype, quality=quality)
+        return lambda value: to_byte_strings(value, dtype, shape, quality=quality)
     if shape == ():
         return _scalar_converter(dtype, lossy=lossy)
     return lambda value: to_array(value, dtype, shape, rounding=lossy)

@@ -2,7 +2,8 @@
 
     {"recordkit": "schema", "version": 1,
      "fields": {"id": "int64", "x": {"type": "float32[3]?", "lossy": true, "default": 0.5},
-                "y": {"array": "float32", "shape_from": "shape"}, "z": {"tensor": null, "shape": [null, 3]}},
+                "y": {"array": "float32", "shape_from": "shape"}, "z": {"tensor": null, "shape": [null, 3]},
+                "image": {"type": "jpeg", "quality": 90}},
      "sequences": {}}
 
 A default that JSON has no number or text for is {"base64": ...}: its bytes as a field would store them.
@@ -83,11 +84,13 @@ def _fields_from_json(schema: Mapping[str, Any], part: str, where: str) -> dict[
 
 def _field_to_json(field: AnyField) -> Any:
     if isinstance(field, Field):
-        if not field.lossy and field.default is None:
+        if not field.lossy and field.default is None and field.quality is None:
             return str(field)
         options: dict[str, Any] = {"type": str(field)}
         if field.default is not None:
             options["default"] = _default_to_json(field)
+        if field.quality is not None:
+            options["quality"] = field.quality
     else:
         options = {"array" if isinstance(field, Array) else "tensor": field.dtype}
         if field.shape is not None:

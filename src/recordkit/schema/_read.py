@@ -55,6 +55,7 @@ def _list_values(part: Part) -> NDArray[Any] | BytesColumn:
     values, dtype = part.own.values, part.layout.dtype
     if isinstance(values, BytesColumn):
         return _text(part, values) if dtype == "string" else values
+    assert not isinstance(values, list)  # a list is for encoding
     if dtype in ("int64", "float32"):
         return values
     cast = values.astype(part.layout.numpy_dtype())

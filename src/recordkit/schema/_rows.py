@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from recordkit import examples
 from recordkit._core import RowBuilder
@@ -84,7 +87,15 @@ def _plain(operation: str, convert: Converter) -> Converter:
         return lambda value: float(convert(value))
     if operation == "text":
         return lambda value: convert(value).decode()
-    return convert
+    return lambda value: _owned(convert(value), value) if operation == "object" else convert(value)
+
+
+def _owned(converted: Any, value: Any) -> Any:
+    """Return what a row was converted to, in memory of its own: the caller may use an array again for the next row."""
+    if isinstance(converted, np.ndarray):
+        return converted.copy() if converted is value or not converted.flags.owndata else converted
+    # Of the steps of a sequence, any may be the caller's.
+    return deepcopy(converted) if isinstance(converted, Flat) else converted
 
 
 def _flat_of(layout: Layout, taken: Any, rows: int) -> Flat:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from recordkit.errors import SchemaError
 
 from . import _compare, _infer, _json, _observe, _print, _tensorflow
-from ._batches import Plan, encode_columns, gather_columns
+from ._batches import Plan, encode_columns, encode_pieces, gather_columns
 from ._declarations import flat_fields, layouts_of
 from ._intake import converter
 from ._rows import RowEncoder, flat_row
@@ -17,7 +17,7 @@ from ._words import unknown_name
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     import numpy as np
     from numpy.typing import NDArray
@@ -161,6 +161,24 @@ class Schema:
         """
         return encode_columns(self._layouts, columns, rows, valid or {}, sequence=bool(self._sequences))
 
+    def encode_pieces(
+        self,
+        columns: Mapping[str, Any] | Batch,
+        rows: int | None = None,
+        *,
+        valid: Mapping[str, NDArray[np.bool_]] | None = None,
+        piece_bytes: int = 1 << 20,
+    ) -> Iterator[Chunk]:
+        """Yield what `encode` returns in chunks of about `piece_bytes`, so that little of it is in memory at a time.
+
+        Every value is checked before the first chunk is given.
+
+        >>> schema = Schema({"id": "int64"})
+        >>> [len(chunk) for chunk in schema.encode_pieces({"id": list(range(200))}, piece_bytes=3000)]
+        [64, 96, 40]
+        """
+        return encode_pieces(self._layouts, columns, rows, valid or {}, piece_bytes, sequence=bool(self._sequences))
+
     def check(self, row: Mapping[str, Any]) -> None:
         """Raise `SchemaError` if a row does not fit, as writing it would.
 
@@ -259,7 +277,10 @@ class Schema:
     # --- Comparing
 
     def compare(self, other: Schema) -> tuple[Difference, ...]:
-        """Return what is different in `other`, seen from this schema; nothing if they agree."""
+        """Return what is different in `other`, seen from this schema; nothing if they agree.
+
+        The `quality` of a jpeg counts for `==`, but is no difference here: it is the same field to whoever reads it.
+        """
         return _compare.differences(self._fields, self._sequences, other.fields, other.sequences)
 
     def explain_difference(self, other: Schema) -> str:

@@ -6,6 +6,7 @@ Knows dtypes and shapes, not fields or records: what does not fit is a `Misfit`.
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -15,7 +16,7 @@ from recordkit.columns import BytesColumn, Ragged
 
 from . import _dtypes
 from ._exact import fit
-from ._pictures import picture_bytes
+from ._pictures import SIGNATURES, check_stack, picture_bytes
 from ._words import Misfit, quoted
 
 if TYPE_CHECKING:
@@ -159,8 +160,8 @@ def _from_datetime(value: datetime.date | datetime.timedelta) -> NDArray[Any]:
     return np.asarray(np.datetime64(value))
 
 
-def to_bytes(value: Any, dtype: str) -> bytes:
-    r"""Return a scalar for a string, bytes, jpeg or png field, as the bytes stored.
+def to_bytes(value: Any, dtype: str, *, quality: int | None = None) -> bytes:
+    r"""Return a scalar for a string, bytes, jpeg or png field, as the bytes stored; `quality` is for arrays of pixels.
 
     >>> to_bytes("naïve", "string"), to_bytes(bytearray(b"x"), "bytes")
     (b'na\xc3\xafve', b'x')
@@ -169,8 +170,8 @@ def to_bytes(value: Any, dtype: str) -> bytes:
         value = value[()]
     if dtype == "string":
         return _encoded_text(value)
-    if dtype in ("jpeg", "png"):
-        return picture_bytes(value, dtype)
+    if dtype in SIGNATURES:
+        return picture_bytes(value, dtype, quality)
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
     if isinstance(value, str):
@@ -189,8 +190,10 @@ def _encoded_text(value: Any) -> bytes:
         raise Misfit(found=f"text with a lone surrogate at character {error.start}", advice=advice) from None
 
 
-def to_byte_strings(value: Any, dtype: str, shape: Shape) -> tuple[tuple[int, ...], list[bytes]]:
-    """Return an array of byte strings as its shape and its values, row-major.
+def to_byte_strings(
+    value: Any, dtype: str, shape: Shape, *, quality: int | None = None
+) -> tuple[tuple[int, ...], list[bytes]]:
+    """Return an array of byte strings as its shape and its values, row-major; `quality` is for arrays of pixels.
 
     >>> to_byte_strings([["a", "b"]], "string", (None, 2))
     ((1, 2), [b'a', b'b'])
@@ -200,22 +203,41 @@ def to_byte_strings(value: Any, dtype: str, shape: Shape) -> tuple[tuple[int, ..
         found, values = _rectangle(value)[0], value.values.to_numpy().reshape(-1).tolist()
     elif isinstance(value, BytesColumn):
         found, values = tuple(value.shape), value.reshape((len(value.offsets) - 1,)).to_list()
+    elif _is_pixels(value, dtype):
+        found, values = _pictures(np.asarray(value), len(shape))
     elif isinstance(value, np.ndarray):
         found, values = value.shape, value.reshape(-1).tolist()
     elif isinstance(value, list | tuple):
-        found, values = _flattened(value, len(shape))
+        found, values = _flattened(value, len(shape), dtype)
     else:
         raise _not_an_array(value, dtype)
     check_shape(found, shape)
-    return found, [to_bytes(item, dtype) for item in values]
+    return found, [to_bytes(item, dtype, quality=quality) for item in values]
 
 
-def _flattened(value: Sequence[Any], ndim: int) -> tuple[tuple[int, ...], list[Any]]:
+def _is_pixels(value: Any, dtype: str) -> bool:
+    """Tell whether a value for a picture field is an array of numbers, whose last dimensions are a picture's own."""
+    if dtype not in SIGNATURES or not hasattr(value, "__array__"):
+        return False
+    return np.asarray(value).dtype.kind not in "USTO"
+
+
+def _pictures(array: NDArray[Any], ndim: int) -> tuple[tuple[int, ...], list[Any]]:
+    """Return how many pictures there are along the first `ndim` dimensions, and each."""
+    check_stack(array, ndim)
+    found = array.shape[:ndim]
+    return found, list(array.reshape(math.prod(found), *array.shape[ndim:]))
+
+
+def _flattened(value: Sequence[Any], ndim: int, dtype: str) -> tuple[tuple[int, ...], list[Any]]:
     """Return a nested list's shape and its items: to the depth declared, so that strings are never taken apart."""
     shape, items = [len(value)], list(value)
-    for _ in range(ndim - 1):
+    for depth in range(1, ndim):
         if not items or not all(isinstance(item, list | tuple | np.ndarray) for item in items):
             break
+        for item in items:
+            if _is_pixels(item, dtype):
+                check_stack(item, ndim - depth)
         lengths = {len(item) for item in items}
         if len(lengths) > 1:
             raise Misfit(found="lists of differing lengths", advice=_EQUAL_LENGTHS)
