@@ -6,6 +6,7 @@ Every process of the benchmark imports this, whatever its environment, so it nee
 from __future__ import annotations
 
 import hashlib
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -66,8 +67,15 @@ def rows(columns: Columns, start: int, stop: int) -> Columns:
 
 
 def dicts(columns: Columns) -> list[dict[str, Any]]:
-    """Return columns of scalars as a dict of Python ints and floats a record."""
-    return [dict(zip(columns, row, strict=True)) for row in zip(*(c.tolist() for c in columns.values()), strict=True)]
+    """Return columns of scalars and of bytes as a dict of Python ints, floats and bytes a record."""
+
+    def items(column: Any) -> list[Any]:
+        if not isinstance(column, Lists):
+            return column.tolist()
+        starts, data = column.offsets.tolist(), memoryview(column.values)
+        return [bytes(data[start:stop]) for start, stop in pairwise(starts)]
+
+    return [dict(zip(columns, row, strict=True)) for row in zip(*map(items, columns.values()), strict=True)]
 
 
 class Digest:

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import mmap
+import os
+import shutil
 import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import columns
 import numpy as np
 from columns import Digest
+from plan import SIZE
 from processes import CompetitorError, Process
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from plan import Case, Task
     from workloads import Made
 
 ROWS = 8192  # records that writers take at a time, where they take several
+ROOM = 0.8  # of the space that is free, this share may be written to
 Ask = Callable[[str], Process]  # gives the process of a competitor, or raises
 
 
@@ -34,6 +37,7 @@ class Measured:
         records: How many it handled.
         seconds: For each variant, every repeat.
         best: The variant that counts.
+        figures: What was measured besides, every repeat; of cases with one variant.
         check: "equal", or what was not; "" where there is nothing to compare.
         problem: Why there is no result; "" where there is.
     """
@@ -42,6 +46,7 @@ class Measured:
     records: int = 0
     seconds: list[list[float]] = field(default_factory=list)
     best: int = 0
+    figures: dict[str, list[float]] = field(default_factory=dict)
     check: str = ""
     problem: str = ""
 
@@ -60,6 +65,14 @@ class Measured:
         """Records a second."""
         return self.records / self.median
 
+    def middle(self, figure: str | None) -> float:
+        """Return the median of a figure; of the speed, where it is None."""
+        return self.speed if figure is None else statistics.median(self.figures[figure])
+
+    def each(self, figure: str | None) -> list[float]:
+        """Return a figure, or the speed, of every repeat."""
+        return [self.records / seconds for seconds in self.repeats] if figure is None else self.figures[figure]
+
 
 class Runner:
     """Runs the cases of one task.
@@ -73,10 +86,17 @@ class Runner:
 
     def __init__(self, task: Task, made: Made | None, process: Ask, scale: float) -> None:
         self._task, self._made, self._process, self._scale = task, made, process, scale
-        self._output = made.folder / "encoded.tfrecord" if made else None
+        self._output = made.folder / "written" / "data.tfrecord" if made and task.writes else None
+        self._room = ROOM * shutil.disk_usage(made.folder).free if made else 0
 
     def run(self, repeats: int) -> list[Measured]:
         """Return what came out of each case, in the order of the plan."""
+        try:
+            return self._run(repeats)
+        finally:
+            self._remove_output()
+
+    def _run(self, repeats: int) -> list[Measured]:
         results = [Measured(case, seconds=[[] for _ in case.variants]) for case in self._task.cases]
         for result in results:
             self._guarded(result, self._check)
@@ -90,14 +110,18 @@ class Runner:
                 result.best = medians.index(min(medians))
         for competitor in {result.case.competitor for result in results if not result.problem}:
             self._process(competitor).ask({"job": "forget"})
-        self._remove_output()
         return results
 
     def _remove_output(self) -> None:
-        """Remove what was encoded, so that nobody pays for replacing another's file."""
         if self._output:
-            for suffix in (".tfrecord", ".parquet"):
-                self._output.with_suffix(suffix).unlink(missing_ok=True)
+            shutil.rmtree(self._output.parent, ignore_errors=True)
+
+    def _make_room(self) -> None:
+        """Give the next one an empty folder, and nothing of the others that the disk is still busy with."""
+        if self._output:
+            self._remove_output()
+            self._output.parent.mkdir()
+            os.sync()
 
     def _guarded(self, result: Measured, step: Callable[[Measured], str]) -> str:
         """Take a step with a case; where that fails, the case is out and the others go on."""
@@ -113,10 +137,12 @@ class Runner:
     def _time(self, result: Measured) -> str:
         """Run every variant once."""
         for variant, seconds in zip(result.case.variants, result.seconds, strict=True):
-            self._remove_output()
+            self._make_room()
             said = self._process(result.case.competitor).ask(self._request(result.case) | dict(variant))
             result.records = said["records"]
             seconds.append(said["seconds"])
+            for name, value in (said["figures"] | self._size(result.records)).items():
+                result.figures.setdefault(name, []).append(value)
             time.sleep(0.02)  # thread pools of the one before go to sleep
         return f"{result.case.label} {min(seconds[-1] for seconds in result.seconds):.3g} s"
 
@@ -125,10 +151,9 @@ class Runner:
         checks = []
         for variant in result.case.variants:
             request = self._request(result.case) | dict(variant)
+            self._make_room()
             said = self._process(result.case.competitor).ask(request | {"check": True})
-            if self._task.job == "encode":
-                said = self._read_back(result.case, request)
-            checks.append(self._compare(said, request))
+            checks.append(self._read_back(result.case, request) if self._task.writes else self._compare(said, request))
         result.check = next((check for check in checks if check != "equal"), "equal")
         if result.check not in ("equal", ""):
             print(f"  {result.case.label}: results differ: {result.check}", flush=True)
@@ -144,19 +169,44 @@ class Runner:
             wanted = max(64, round(case.prefix * self._scale))
             if wanted < self._made.records:
                 request |= {"prefix": True, "records": wanted}
-        return request
+        return request | self._cycles(case.gigabytes) if case.gigabytes else request
 
-    def _read_back(self, case: Case, request: dict[str, Any]) -> dict[str, Any]:
-        """Have what was written read by another: recordkit reads the others' records, TensorFlow recordkit's."""
+    def _cycles(self, gigabytes: float) -> dict[str, int]:
+        """Return how often the first rows are written to make so much, or as much as there is room for."""
+        assert self._made
+        rows = min(ROWS, self._made.records)
+        size = self._made.file.stat().st_size * rows / self._made.records
+        wanted = gigabytes * 1e9 * self._scale
+        if wanted > self._room:
+            print(f"  {self._room / 1e9:.1f} GB in place of {wanted / 1e9:.1f}: the disk has no more room", flush=True)
+        cycles = max(2, round(min(wanted, self._room) / size))
+        settled = max(1, min(round(1e9 * self._scale / size), cycles // 2))
+        return {"rows": rows, "cycles": cycles, "settled": settled, "records": rows * cycles}
+
+    def _size(self, records: int) -> dict[str, float]:
+        """Return how large it is that was written, where anything was."""
+        if not self._output:
+            return {}
+        size = sum(path.stat().st_size for path in self._output.parent.rglob("*") if path.is_file())
+        return {SIZE: size / records} if size else {}
+
+    def _read_back(self, case: Case, request: dict[str, Any]) -> str:
+        """Compare what was written as another reads it: recordkit the others' records, TensorFlow recordkit's."""
         reader = {"recordkit": "tensorflow", "pyarrow": "pyarrow"}.get(case.competitor, "recordkit")
-        keys = ("fields", "records", "batch", "folder")
-        asked = {"job": "decode", "file": request["output"], "check": True} | {key: request[key] for key in keys}
         try:
-            return self._process(reader).ask(asked)
+            process = self._process(reader)
         except CompetitorError:
             if case.competitor != "recordkit":
                 raise
-            return self._process("recordkit").ask(asked)
+            reader, process = "recordkit", self._process("recordkit")
+        keys = ("fields", "records", "batch", "folder", "compression")
+        shards = sorted(Path(request["output"]).with_suffix("").glob("*.tfrecord*"))
+        files = [str(shard) for shard in shards] or request["output"]
+        asked = {"job": "decode", "file": files, "check": True} | {key: request[key] for key in keys if key in request}
+        try:
+            return self._compare(process.ask(asked), request)
+        except CompetitorError as error:
+            return f"{reader} cannot read it: {error}"
 
     def _compare(self, said: dict[str, Any], request: dict[str, Any]) -> str:
         """Return "equal", or the columns that are not what was drawn."""
@@ -168,17 +218,20 @@ class Runner:
         if self._task.job == "scan":
             expected = size_digest(self._made.file, request["records"])
         else:
-            expected = digest_of(self._made.folder, names, request["records"])
+            cycles = request.get("cycles", 1)
+            expected = digest_of(self._made.folder, names, request["records"] // cycles, cycles)
         found = said["digest"]
         wrong = sorted(key for key in {*expected, *found} if expected.get(key) != found.get(key))
         return ", ".join(wrong) or "equal"
 
 
 @cache
-def digest_of(folder: Path, names: tuple[str, ...], records: int) -> dict[str, str]:
-    """Return the digest of the columns as they were drawn."""
+def digest_of(folder: Path, names: tuple[str, ...], records: int, cycles: int = 1) -> dict[str, str]:
+    """Return the digest of the columns as they were drawn, the first records of them so many times."""
     digest = Digest()
-    digest.add_columns(columns.rows(columns.load(folder, names, mapped=True), 0, records))
+    drawn = columns.rows(columns.load(folder, names, mapped=True), 0, records)
+    for _ in range(cycles):
+        digest.add_columns(drawn)
     return digest.result()
 
 

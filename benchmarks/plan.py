@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ class Case:
         options: What goes into the request besides what the workload says.
         variants: Several ways of doing it, of which the one with the best median counts.
         prefix: Slow ones handle this many records only, at scale 1; speeds are records a second all the same.
+        gigabytes: Write the workload's first rows again and again until it is about as much, at scale 1.
     """
 
     label: str
@@ -38,6 +39,7 @@ class Case:
     options: Mapping[str, Any] = field(default_factory=dict)
     variants: tuple[Mapping[str, Any], ...] = ({},)
     prefix: int | None = None
+    gigabytes: float | None = None
 
 
 @dataclass(frozen=True)
@@ -46,17 +48,19 @@ class Ratio:
 
     Attributes:
         of: The label of a case.
-        to: The label of another.
+        to: The label of another; None to hold a figure of `of` by itself against the bar.
         bar: Such as ">= 10"; None where nothing was promised.
         percent: Whether to print it as a percentage.
         words: What to call it, where "of / to" would not say it.
+        figure: What is compared in place of the speed: a figure that both cases come with.
     """
 
     of: str
-    to: str
+    to: str | None
     bar: str | None = None
     percent: bool = False
     words: str | None = None
+    figure: str | None = None
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,17 @@ class Task:
     cases: tuple[Case, ...]
     ratios: tuple[Ratio, ...]
     least_repeats: int = 1
+    most_repeats: int | None = None
 
+    @property
+    def writes(self) -> bool:
+        """Whether its cases leave files, which are read back."""
+        return self.job in ("encode", "write", "memory")
+
+
+# Figures besides the speed. Of what was written, everything counts that lies in the folder, index and manifest too.
+SIZE = "bytes a record"
+SETTLED, PEAK, GROWTH = "MB of memory after 1 GB", "MB at its peak", "MB more"
 
 ONE, TWO, TF, READ = "recordkit", "recordkit, two threads", "tensorflow", "read()"
 # `reduce` of single records switches threads several times a record: on a busy machine with two cores it was 30 times
@@ -170,6 +184,92 @@ ENCODE_W1 = Task(
     ),
 )
 
+FSYNC = ", fsync"
+
+
+def and_synced(*cases: Case) -> tuple[Case, ...]:
+    """Return the cases, and each of them again with what it wrote on the disk at the end."""
+    synced = (replace(case, label=case.label + FSYNC, options={**case.options, "sync": True}) for case in cases)
+    return (*cases, *synced)
+
+
+def in_pairs(*ratios: Ratio) -> tuple[Ratio, ...]:
+    """Return the ratios of cases that both do without fsync, and of the same ones that both have it."""
+    return (*ratios, *(replace(ratio, of=ratio.of + FSYNC, to=f"{ratio.to}{FSYNC}") for ratio in ratios))
+
+
+RK_WRITE, RK_ROWS, RK_COLUMNS = "recordkit, rk.write", "recordkit, write(row)", "recordkit, write_batch"
+TF_EXAMPLES, PLAIN = "tensorflow, tf.train.Example", "write() of the same bytes"
+
+WRITE_W1 = Task(
+    "write-w1",
+    "write W1 from columns to a dataset on disk",
+    "write",
+    "w1",
+    and_synced(
+        Case(RK_WRITE, "recordkit", {"source": "columns"}),
+        Case(TF_EXAMPLES, "tensorflow", prefix=20_000),
+        Case(PARQUET, "pyarrow"),
+        Case(PLAIN, "read"),
+    ),
+    in_pairs(
+        Ratio(RK_WRITE, TF_EXAMPLES, ">= 100"),
+        Ratio(RK_WRITE, PARQUET, "> 1"),
+        Ratio(RK_WRITE, PLAIN, percent=True),
+    ),
+)
+
+WRITE_W2 = Task(
+    "write-w2",
+    "write W2, encoded JPEGs, to a dataset on disk",
+    "write",
+    "w2",
+    and_synced(
+        Case(RK_ROWS, "recordkit", {"source": "rows"}),
+        Case(RK_COLUMNS, "recordkit", {"source": "columns"}),
+        Case(PLAIN, "read"),
+    ),
+    in_pairs(
+        Ratio(RK_ROWS, PLAIN, ">= 0.8", percent=True),
+        Ratio(RK_COLUMNS, PLAIN, ">= 0.8", percent=True),
+    ),
+)
+
+RK_RAW, TF_RAW = "recordkit, write_raw", "tensorflow, TFRecordWriter"
+GZIP = {"source": "payloads", "compression": "gzip", "level": 6}
+SIZES = f"the size of {RK_RAW} / {TF_RAW}"
+
+
+def write_gzip(workload: str, prefix: int, *, faster: str | None = None, size: str | None = None) -> Task:
+    cases = (Case(RK_RAW, "recordkit", GZIP, prefix=prefix), Case(TF_RAW, "tensorflow", GZIP, prefix=prefix))
+    return Task(
+        f"write-gzip-{workload}",
+        f"write ready payloads of {workload.upper()} with gzip, level 6",
+        "write",
+        workload,
+        and_synced(*cases),
+        (*in_pairs(Ratio(RK_RAW, TF_RAW, faster)), Ratio(RK_RAW, TF_RAW, size, words=SIZES, figure=SIZE)),
+    )
+
+
+FLAT, FLAT_GZIP = "recordkit, plain", "recordkit, gzip level 1"
+
+MEMORY = Task(
+    "write-memory",
+    "memory of a process that writes W3's first vectors again and again",
+    "memory",
+    "w3",
+    (
+        Case(FLAT, "recordkit", gigabytes=5),
+        Case(FLAT_GZIP, "recordkit", {"compression": "gzip", "level": 1}, gigabytes=2),
+    ),
+    tuple(
+        Ratio(label, None, "< 100", words=f"{label}: memory at its peak, less that after 1 GB", figure=GROWTH)
+        for label in (FLAT, FLAT_GZIP)
+    ),
+    most_repeats=1,
+)
+
 # recordkit looks up its parts when they are first used, so importing it alone says little: the second one needs NumPy.
 NUMPY, IMPORTED, USED = "import numpy", "import recordkit", "from recordkit import Schema, records"
 
@@ -199,5 +299,10 @@ TASKS = (
     decode("w3"),
     decode("w4", ({"lists": "ragged"}, {"lists": "sparse"})),
     ENCODE_W1,
+    WRITE_W1,
+    WRITE_W2,
+    write_gzip("w1", 100_000, faster=">= 3", size="<= 1.03"),
+    write_gzip("w3", 10_000),
+    MEMORY,
     IMPORT,
 )

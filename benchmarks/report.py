@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import operator
 import os
 import platform
 import statistics
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from plan import Ratio, Task
 
 Results = dict[str, list[Measured]]  # by the name of the task
+SIGNS = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt}
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,7 @@ class Comparison:
         if self.value is None:
             return "not measured"
         sign, number = self.ratio.bar.split()
-        met = self.value >= float(number) if sign == ">=" else self.value < float(number)
-        return "met" if met else "NOT MET"
+        return "met" if SIGNS[sign](self.value, float(number)) else "NOT MET"
 
     @property
     def words(self) -> str:
@@ -61,14 +62,15 @@ def compare(task: Task, results: list[Measured]) -> Iterator[Comparison]:
     """Yield the ratios of a task."""
     by_label = {result.case.label: result for result in results}
     for ratio in task.ratios:
-        of, to = by_label[ratio.of], by_label[ratio.to]
-        if of.problem or to.problem:
+        of, to = by_label[ratio.of], by_label[ratio.to] if ratio.to else None
+        if of.problem or (to and to.problem):
             yield Comparison(task.name, ratio)
             continue
-        pairs = [
-            (of.records / ours) / (to.records / theirs) for ours, theirs in zip(of.repeats, to.repeats, strict=True)
-        ]
-        yield Comparison(task.name, ratio, of.speed / to.speed, min(pairs), max(pairs))
+        value, each = of.middle(ratio.figure), of.each(ratio.figure)
+        if to:
+            value /= to.middle(ratio.figure)
+            each = [ours / theirs for ours, theirs in zip(each, to.each(ratio.figure), strict=True)]
+        yield Comparison(task.name, ratio, value, min(each), max(each))
 
 
 # --- Tables
@@ -94,7 +96,8 @@ def speeds(task: Task, results: list[Measured]) -> str:
             rows.append([result.case.label, "-", "-", "-", "-", "-", result.problem])
             continue
         clock = [milliseconds(seconds) for seconds in (result.median, min(result.repeats), max(result.repeats))]
-        notes = filter(None, [result.check, variant(result)])
+        figures = (f"{result.middle(name):,.0f} {name}" for name in result.figures)
+        notes = filter(None, [result.check, variant(result), *figures])
         rows.append([result.case.label, f"{result.speed:,.0f}", *clock, f"{result.records:,}", "; ".join(notes)])
     return f"{task.name}: {task.title}\n{table(rows, {1, 2, 3, 4, 5})}"
 
@@ -113,7 +116,7 @@ def ratios(found: list[Comparison]) -> str:
     """Return a table of ratios and bars."""
     rows = [["task", "speed of / speed of", "ratio", "in single repeats", "bar", ""]]
     for each in found:
-        show = percent if each.ratio.percent else times
+        show = percent if each.ratio.percent else times if each.ratio.to else megabytes
         if each.value is None:
             value, spread = "-", "-"
         else:
@@ -121,7 +124,7 @@ def ratios(found: list[Comparison]) -> str:
         bar = ""
         if each.ratio.bar:
             sign, number = each.ratio.bar.split()
-            bar = f"{sign} {f'{float(number):.0%}' if each.ratio.percent else f'{number}x'}"
+            bar = f"{sign} {show(float(number))}"
         rows.append([each.task, each.words, value, spread, bar, each.verdict])
     return table(rows, {2, 3, 4})
 
@@ -132,6 +135,10 @@ def times(value: float) -> str:
 
 def percent(value: float) -> str:
     return f"{value:.0%}"
+
+
+def megabytes(value: float) -> str:
+    return f"{value:.0f} MB"
 
 
 # --- What is kept
@@ -210,6 +217,8 @@ def measurement(task: str, result: Measured) -> dict[str, Any]:
         "seconds": [round(seconds, 6) for seconds in result.repeats],
         "results": result.check or None,
     }
+    if result.figures:
+        entry["figures"] = {name: [round(value, 3) for value in each] for name, each in result.figures.items()}
     if len(case.variants) > 1:
         medians = [round(statistics.median(seconds), 6) for seconds in result.seconds]
         entry["best_of"] = [{**option, "median_seconds": m} for option, m in zip(case.variants, medians, strict=True)]

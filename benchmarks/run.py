@@ -115,7 +115,8 @@ def measure(task: plan.Task, competitors: Competitors, given: argparse.Namespace
             reason = f"{task.workload} could not be made; not installed: {error}"
             print(f"  {reason}", flush=True)
             return [Measured(case, problem=reason) for case in task.cases]
-    return Runner(task, made, competitors, given.scale).run(max(given.repeats, task.least_repeats))
+    repeats = max(given.repeats, task.least_repeats)
+    return Runner(task, made, competitors, given.scale).run(min(repeats, task.most_repeats or repeats))
 
 
 def main() -> int:

@@ -2,7 +2,7 @@
 
 A job takes the request and returns a function that does the work once; making it (opening environments, loading
 columns) is not timed, and it is kept for the next repeat. That function takes a `Digest` to fill, in a pass that is
-not timed, or None, and returns how many records it handled, or those and the seconds where it has its own clock.
+not timed, or None, and returns how many records it handled, or `Done` where there is more to say.
 """
 
 from __future__ import annotations
@@ -14,12 +14,31 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from columns import Digest
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 Request = dict[str, Any]
-Work = Callable[[Digest | None], int | tuple[int, float]]
+
+
+class Done(NamedTuple):
+    """What came out of doing the work once.
+
+    Attributes:
+        records: How many were handled.
+        seconds: How long it took, from work that has its own clock.
+        figures: What else was measured, by names of the plan.
+    """
+
+    records: int
+    seconds: float | None = None
+    figures: Mapping[str, float] = {}
+
+
+Work = Callable[[Digest | None], int | Done]
 
 
 def serve(versions: Mapping[str, str], jobs: Mapping[str, Callable[[Request], Work]]) -> None:
@@ -53,7 +72,7 @@ def serve(versions: Mapping[str, str], jobs: Mapping[str, Callable[[Request], Wo
 def checked(work: Work) -> dict[str, Any]:
     digest = Digest()
     done = work(digest)
-    return {"records": done[0] if isinstance(done, tuple) else done, "digest": digest.result()}
+    return {"records": done.records if isinstance(done, Done) else done, "digest": digest.result()}
 
 
 def timed(work: Work) -> dict[str, Any]:
@@ -61,6 +80,16 @@ def timed(work: Work) -> dict[str, Any]:
     start = time.perf_counter()
     done = work(None)
     seconds = time.perf_counter() - start
-    if isinstance(done, tuple):
-        done, seconds = done
-    return {"records": done, "seconds": seconds}
+    if not isinstance(done, Done):
+        done = Done(done)
+    own = seconds if done.seconds is None else done.seconds
+    return {"records": done.records, "seconds": own, "figures": dict(done.figures)}
+
+
+def sync(file: str | Path) -> None:
+    """Return when a file is on the disk."""
+    descriptor = os.open(file, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

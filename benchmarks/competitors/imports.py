@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
-from worker import Request, Work, serve
+from worker import Done, Request, Work, serve
 
 if TYPE_CHECKING:
     from columns import Digest
@@ -20,9 +20,9 @@ def import_(request: Request) -> Work:
     """Run an import in a process of its own, which has its own clock: starting Python is not counted."""
     command = [sys.executable, "-c", CODE.format(request["statement"])]
 
-    def work(digest: Digest | None) -> tuple[int, float]:
+    def work(digest: Digest | None) -> Done:
         said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        return 1, float(said)
+        return Done(1, float(said))
 
     return work
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
@@ -11,9 +15,10 @@ from typing import Any
 import columns
 import numpy as np
 from columns import Digest, Lists
-from worker import Request, Work, serve
+from worker import Done, Request, Work, serve
 from workloads import as_values
 
+import recordkit as rk
 from recordkit import _core, examples
 from recordkit.columns import BytesColumn, Ragged
 from recordkit.examples import Decoder, Feature
@@ -45,13 +50,21 @@ def scan(request: Request) -> Work:
 
 
 def decode(request: Request) -> Work:
-    """Read, check and decode the fields asked for, in batches; threads take them from one reader in turn."""
+    """Read, check and decode the fields asked for, in batches; threads take them from one reader in turn.
+
+    What others have written may be several files, and compressed.
+    """
     names = request.get("select") or list(request["fields"])
     fields = {name: request["fields"][name] for name in names}
     through = schema_decode if request.get("schema") else plain_decode
     decoded, batch = through(fields), request["batch"]
+    files = [request["file"]] if isinstance(request["file"], str) else request["file"]
+    opened = gzip.open if request.get("compression") else open
 
     def work(digest: Digest | None) -> int:
+        return sum(read(path, digest) for path in files)
+
+    def read(path: str, digest: Digest | None) -> int:
         counts: list[int] = []
         batches: list[tuple[int, dict[str, Any]]] = []
 
@@ -62,7 +75,7 @@ def decode(request: Request) -> Work:
                 if digest:
                     batches.append((chunk.first_record, values))
 
-        with Path(request["file"]).open("rb") as file:
+        with opened(path, "rb") as file:
             reader = Reader(file)
             in_threads(pull, request.get("threads", 1))
         if digest:
@@ -164,6 +177,73 @@ def of_dicts(drawn: columns.Columns, request: Request) -> Callable[[], Iterator[
     return chunks
 
 
+def write(request: Request) -> Work:
+    """Write a dataset of columns, of rows or of payloads that are ready."""
+    put = {"columns": put_columns, "rows": put_rows, "payloads": put_payloads}[request["source"]](request)
+    target, options = Path(request["output"]).with_suffix(""), writer_options(request)
+
+    def work(digest: Digest | None) -> int:
+        return put(target, options).records
+
+    return work
+
+
+Put = Callable[[Path, dict[str, Any]], rk.storage.Written]
+
+
+def writer_options(request: Request) -> dict[str, Any]:
+    given = {key: request[key] for key in ("compression", "level") if key in request}
+    return {"sync": request.get("sync", False), **given}
+
+
+def put_columns(request: Request) -> Put:
+    drawn = columns.load(request["folder"], request["fields"])
+    taken = {name: column_of(column) for name, column in columns.rows(drawn, 0, request["records"]).items()}
+    return lambda target, options: rk.write(target, taken, request["fields"], **options)
+
+
+def column_of(column: Any) -> Any:
+    """A column as writers take it."""
+    return BytesColumn(*column) if isinstance(column, Lists) else column
+
+
+def put_rows(request: Request) -> Put:
+    rows = columns.dicts(columns.rows(columns.load(request["folder"], request["fields"]), 0, request["records"]))
+
+    def put(target: Path, options: dict[str, Any]) -> rk.storage.Written:
+        with rk.create(target, request["fields"], **options) as writer:
+            for row in rows:
+                writer.write(row)
+        return writer.close()
+
+    return put
+
+
+def put_payloads(request: Request) -> Put:
+    with open(request["file"], "rb") as file:
+        chunk = Reader(file).read(request["records"])
+    payloads = list(chunk or ())
+
+    def put(target: Path, options: dict[str, Any]) -> rk.storage.Written:
+        with rk.create(target, **options) as writer:
+            for payload in payloads:
+                writer.write_raw(payload)
+        return writer.close()
+
+    return put
+
+
+def memory(request: Request) -> Work:
+    """Write a lot in a process of its own, and say how much memory that took."""
+    command = [sys.executable, "-m", "competitors.memory", json.dumps(request | {"options": writer_options(request)})]
+
+    def work(digest: Digest | None) -> Done:
+        said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+        return Done(**json.loads(said))
+
+    return work
+
+
 def spans(request: Request) -> Iterator[tuple[int, int]]:
     """The records of each chunk that is encoded."""
     count, size = request["records"], request["rows"]
@@ -194,4 +274,4 @@ def in_threads(target: Callable[[], None], count: int) -> None:
 
 if __name__ == "__main__":
     about = {"recordkit": version("recordkit"), "numpy": np.__version__, "crc": _core.crc32c_path()}
-    serve(about, {"scan": scan, "decode": decode, "encode": encode})
+    serve(about, {"scan": scan, "decode": decode, "encode": encode, "write": write, "memory": memory})

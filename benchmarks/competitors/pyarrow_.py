@@ -9,14 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from columns import Digest
-from worker import Request, Work, serve
+from worker import Request, Work, serve, sync
 
 
 def decode(request: Request) -> Work:
     """Read a Parquet file in batches of NumPy arrays."""
     file = Path(request["file"]).with_suffix(".parquet")
     if not file.exists():
-        write(table(request), file)
+        write(table(request), file, synced=False)
 
     def work(digest: Digest | None) -> int:
         done = 0
@@ -36,7 +36,7 @@ def encode(request: Request) -> Work:
     drawn, file = table(request), Path(request["output"]).with_suffix(".parquet")
 
     def work(digest: Digest | None) -> int:
-        write(drawn, file)
+        write(drawn, file, synced=request.get("sync", False))
         return drawn.num_rows
 
     return work
@@ -47,11 +47,13 @@ def table(request: Request) -> pa.Table:
     return pa.table(columns.rows(drawn, 0, request["records"]))
 
 
-def write(drawn: pa.Table, file: Path) -> None:
+def write(drawn: pa.Table, file: Path, *, synced: bool) -> None:
     partial = file.with_suffix(".partial")
     pq.write_table(drawn, partial, compression="snappy")
+    if synced:
+        sync(partial)
     partial.replace(file)
 
 
 if __name__ == "__main__":
-    serve({"pyarrow": pa.__version__, "numpy": np.__version__}, {"decode": decode, "encode": encode})
+    serve({"pyarrow": pa.__version__, "numpy": np.__version__}, {"decode": decode, "encode": encode, "write": encode})

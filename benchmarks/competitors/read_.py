@@ -1,4 +1,4 @@
-"""read(): the file's bytes into one buffer that is used again, and nothing done with them."""
+"""read() and write(): the file's bytes from or to the disk, and nothing done with them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from worker import Request, Work, serve
+from worker import Request, Work, serve, sync
 
 if TYPE_CHECKING:
     from columns import Digest
+
+PIECE = 1 << 20
 
 
 def scan(request: Request) -> Work:
@@ -30,5 +32,21 @@ def scan(request: Request) -> Work:
     return work
 
 
+def write(request: Request) -> Work:
+    """Write the bytes that the file holds to another one, PIECE at a time."""
+    data = memoryview(Path(request["file"]).read_bytes())
+    pieces = [data[start : start + PIECE] for start in range(0, len(data), PIECE)]
+
+    def work(digest: Digest | None) -> int:
+        with Path(request["output"]).open("wb", buffering=0) as file:
+            for piece in pieces:
+                file.write(piece)
+        if request.get("sync"):
+            sync(request["output"])
+        return int(request["records"])
+
+    return work
+
+
 if __name__ == "__main__":
-    serve({"python": platform.python_version()}, {"scan": scan})
+    serve({"python": platform.python_version()}, {"scan": scan, "write": write})

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import columns
 import numpy as np
 import tensorflow as tf
 from columns import Digest, Lists
 from google.protobuf import __version__ as protobuf_version
-from worker import Request, Work, serve
+from worker import Request, Work, serve, sync
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 
 def scan(request: Request) -> Work:
@@ -35,8 +38,12 @@ def scan(request: Request) -> Work:
 
 
 def records_of(request: Request) -> tf.data.Dataset:
-    records = tf.data.TFRecordDataset(request["file"])
+    records = tf.data.TFRecordDataset(request["file"], compression_type=compression(request))
     return records.take(request["records"]) if request.get("prefix") else records
+
+
+def compression(request: Request) -> str:
+    return request.get("compression", "").upper()
 
 
 def decode(request: Request) -> Work:
@@ -99,8 +106,30 @@ def add(digest: Digest, name: str, value: Any) -> None:
         digest.add(name, value)
 
 
-def encode(request: Request) -> Work:
-    """Build a tf.train.Example of each dict and write it."""
+def write(request: Request) -> Work:
+    """Write payloads that are ready, or a tf.train.Example built of each dict."""
+    payloads = ready(request) if request.get("source") == "payloads" else built(request)
+    options = tf.io.TFRecordOptions(compression(request), compression_level=request.get("level"))
+
+    def work(digest: Digest | None) -> int:
+        done = 0
+        with tf.io.TFRecordWriter(request["output"], options) as writer:
+            for payload in payloads():
+                writer.write(payload)
+                done += 1
+        if request.get("sync"):
+            sync(request["output"])
+        return done
+
+    return work
+
+
+def ready(request: Request) -> Callable[[], Iterable[bytes]]:
+    payloads = list(records_of({"file": request["file"]}).take(request["records"]).as_numpy_iterator())
+    return lambda: payloads
+
+
+def built(request: Request) -> Callable[[], Iterable[bytes]]:
     drawn = columns.load(request["folder"], request["fields"], mapped=True)
     rows = columns.dicts(columns.rows(drawn, 0, request["records"]))
     floats = {name for name, declared in request["fields"].items() if declared == "float32"}
@@ -114,15 +143,9 @@ def encode(request: Request) -> Work:
         }
         return tf.train.Example(features=tf.train.Features(feature=features))
 
-    def work(digest: Digest | None) -> int:
-        with tf.io.TFRecordWriter(request["output"]) as writer:
-            for row in rows:
-                writer.write(example(row).SerializeToString())
-        return len(rows)
-
-    return work
+    return lambda: (example(row).SerializeToString() for row in rows)
 
 
 if __name__ == "__main__":
     versions = {"tensorflow": tf.__version__, "numpy": np.__version__, "protobuf": protobuf_version}
-    serve(versions, {"scan": scan, "decode": decode, "encode": encode})
+    serve(versions, {"scan": scan, "decode": decode, "encode": write, "write": write})
