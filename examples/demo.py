@@ -1,10 +1,12 @@
-"""The main job in a minute: declare, write, check, damage, rescue, read back.
+"""The main job in a minute: declare, write, break off and resume, read back, damage and rescue.
 
 Run it with `make demo`.
 """
 
 from __future__ import annotations
 
+import logging
+import os
 import sys
 import tempfile
 import time
@@ -32,6 +34,7 @@ def rate(rows: int, size: int, seconds: float) -> str:
 
 def main() -> None:
     """Tell the story in a folder that goes away."""
+    logging.disable()  # the story says it in its own words
     schema = rk.Schema(
         {
             "id": "int64",
@@ -56,43 +59,73 @@ def main() -> None:
         "note": ["every tenth has a note" if i % 10 == 0 else None for i in range(ROWS)],
     }
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "train.tfrecord"
+        os.chdir(folder)
         start = time.perf_counter()
-        packed = schema.encode(columns)
-        path.write_bytes(packed)
+        written = rk.write("train", columns, schema, shard_size="16MB", metadata={"source": "examples/demo.py"})
         say(
-            "2. Columns become records; TensorFlow reads the file as it is",
-            rate(ROWS, packed.nbytes, time.perf_counter() - start),
+            "2. Columns become shards, under their names only when all are whole; TensorFlow reads them as they are",
+            rate(ROWS, written.bytes, time.perf_counter() - start),
         )
+        print(f"  {written}")
+        print("  " + "\n  ".join(sorted(str(path) for path in Path("train").rglob("*") if path.is_file())))
 
         say("3. Silent mistakes are loud")
         for row in ({"id": 1, "label": 300}, {"id": 1, "label": 3, "tokens": [], "embeding": [0.0] * 16}):
             try:
                 schema.check({"tokens": [], "embedding": [0.0] * 16, "depth": [[]], **row})
             except rk.SchemaError as error:
-                print("  " + str(error).replace("\n", "\n  "))
+                print("  " + indented(error))
+
+        say("4. A run that breaks off leaves nothing half-made, and goes on where it was")
+        try:
+            write_numbers(break_at=1234)
+        except RuntimeError as error:
+            print(f"  {error}; is there anything under the name? {Path('numbers').exists()}")
+        print(f"  {write_numbers()}")
 
         start = time.perf_counter()
-        with path.open("rb") as file:
-            rows, total = 0, 0
-            reader = rk.records.Reader(file)
-            while (chunk := reader.read(1024)) is not None:
-                batch = schema.decode(chunk)
-                rows += len(batch)
-                total += int(batch["tokens"].values.sum())
+        rows, total = 0, 0
+        for path in sorted(Path("train").glob("*.tfrecord")):
+            with path.open("rb") as file:
+                reader = rk.records.Reader(file)
+                while (chunk := reader.read(1024)) is not None:
+                    batch = schema.decode(chunk)
+                    rows += len(batch)
+                    total += int(batch["tokens"].values.sum())
         assert total == int(columns["tokens"].values.sum())
-        say("4. Every byte is checked on the way back", rate(rows, path.stat().st_size, time.perf_counter() - start))
+        say("5. Every byte is checked on the way back", rate(rows, written.bytes, time.perf_counter() - start))
         print(f"  {batch}\n  {batch.row(3)}")
 
-        damaged = bytearray(path.read_bytes())
+        name = "train-00000-of-00004.tfrecord"
+        damaged = bytearray(Path("train", name).read_bytes())
+        records = len(rk.records.scan(damaged))
         damaged[100_000] ^= 1
-        say("5. One bit flips on the disk")
+        say("6. One bit flips on the disk")
         try:
-            rk.records.scan(damaged, path="train.tfrecord")
+            rk.records.scan(damaged, path=name)
         except rk.CorruptRecordError as error:
-            print("  " + str(error).replace("\n", "\n  "))
+            print("  " + indented(error))
         rescued = rk.records.salvage(damaged)
-        print(f"  Salvaged {len(rescued.found):,} of {ROWS:,} records. Lost: {rescued.lost[0]}")
+        print(f"  Salvaged {len(rescued.found):,} of {records:,} records. Lost: {rescued.lost[0]}")
+        os.chdir("/")
+
+
+def write_numbers(break_at: int | None = None) -> rk.storage.Written:
+    """Write two thousand rows in shards of five hundred, or break off at one of them."""
+    with rk.create("numbers", {"id": "int64"}, records_per_shard=500, resume=True) as writer:
+        if writer.committed:
+            print(f"  going on behind row {writer.committed:,}, the last in a finished shard")
+        for i in range(writer.committed, 2000):
+            if i == break_at:
+                message = f"broke off at row {i:,}"
+                raise RuntimeError(message)
+            writer.write({"id": i})
+    return writer.close()
+
+
+def indented(error: Exception) -> str:
+    """Return what an error says, as part of the story."""
+    return str(error).replace("\n", "\n  ")
 
 
 if __name__ == "__main__":

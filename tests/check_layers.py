@@ -14,11 +14,12 @@ SOURCE = Path(__file__).parent.parent / "src" / "recordkit"
 
 # Lowest first, as in ARCHITECTURE.md; parts on one line do not import each other. A new part has to be placed here.
 ORDER = (
-    ("_core", "errors"),
-    ("_arrow", "records"),
+    ("_core", "errors", "progress", "workers"),
+    ("_arrow", "images", "records"),
     ("columns",),
     ("examples",),
     ("schema",),
+    ("storage",),
     ("__init__",),
 )
 LAYERS = {part: layer for layer, parts in enumerate(ORDER) for part in parts}

@@ -268,7 +268,7 @@ class TestErrorText:
                 "torn_header",
                 (
                     "a/b.tfrecord: record 2 at byte 35: the file ends inside the 12-byte header\n"
-                    "  The 2 records before it are sound; recordkit.records.salvage finds those behind it too."
+                    "  The 2 records before it are sound."
                 ),
             ),
             (
@@ -566,6 +566,10 @@ class TestReader:
 
         assert min(sizes[:-1]) > chunk_bytes - len(framed(payloads[:1]))
         assert max(sizes) <= 2 * chunk_bytes
+
+    def test_asking_for_no_records_is_an_error_and_not_the_end(self) -> None:
+        with pytest.raises(ValueError, match="from 1 up, found 0"):
+            records.Reader(io.BytesIO(ABC)).read(0)
 
     def test_asking_on_at_the_end_while_a_chunk_is_alive_gives_none(self) -> None:
         reader = records.Reader(io.BytesIO(ABC))

@@ -119,11 +119,19 @@ const int64_t* offsets_of(nb::handle object, size_t& total) {
   return offsets.data();
 }
 
-// The caller keeps the arrays of `source` alive.
+// The caller keeps the arrays and lists of `source` alive, and as they are.
 SourceColumn source_column(const Source& source, size_t rows) {
   const auto& [name, kind, steps, count, values, byte_offsets, value_offsets, step_offsets, states] = source;
   SourceColumn column{.name = name, .kind = static_cast<Kind>(kind), .steps = steps, .count = count};
-  if (column.kind == Kind::bytes) {
+  if (column.kind == Kind::bytes && PyList_CheckExact(values.ptr())) {
+    column.has_views = true;
+    for (nb::handle value : nb::borrow<nb::list>(values)) {
+      if (!PyBytes_CheckExact(value.ptr())) throw nb::type_error("a list of byte strings has bytes only");
+      column.views.push_back({reinterpret_cast<const uint8_t*>(PyBytes_AS_STRING(value.ptr())),
+                              static_cast<size_t>(PyBytes_GET_SIZE(value.ptr()))});
+    }
+    column.value_total = column.views.size();
+  } else if (column.kind == Kind::bytes) {
     const auto bytes = as_it_is<ConstBytes>(values);
     size_t offsets = 0;
     column.bytes = bytes.data();

@@ -2,7 +2,8 @@
 
 NB_MODULE(_core, m) {
   m.doc() =
-      "The C++ core of recordkit: facts and hot loops. Its users are records.py, examples.py and schema.";
+      "The C++ core of recordkit: facts and hot loops. Its users are records.py, examples.py, schema and "
+      "storage.";
   // An object in a global of the user's program lives until the interpreter is gone; that is no leak to warn
   // about.
   nanobind::set_leak_warnings(false);
@@ -10,4 +11,5 @@ NB_MODULE(_core, m) {
   recordkit::bind_examples(m);
   recordkit::bind_rows(m);
   recordkit::bind_arrow(m);
+  recordkit::bind_files(m);
 }

@@ -51,6 +51,26 @@ Chunk chunk_slice(const Chunk& chunk, size_t start, size_t stop) {
   return part;
 }
 
+// The length (uint64) and the payload's CRC (uint32) of every record: what a digest is made of.
+nb::bytes chunk_identity(const Chunk& chunk) {
+  Buffer facts(12 * chunk.records.size());
+  for (size_t i = 0; i < chunk.records.size(); ++i) {
+    uint8_t* const to = facts.data() + 12 * i;
+    store(to, chunk.records[i].length);
+    store(to + 8, chunk.payload_crc(i));
+  }
+  return nb::bytes(facts.data(), 12 * chunk.records.size());
+}
+
+Chunk chunk_pick(const Chunk& chunk,
+                 nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> indices) {
+  const std::span<const uint64_t> wanted(indices.data(), indices.size());
+  for (const uint64_t i : wanted)
+    if (i >= chunk.records.size()) throw nb::index_error("the chunk has no such record");
+  const nb::gil_scoped_release release;
+  return pick(chunk, wanted);
+}
+
 nb::object chunk_column(const Chunk& chunk, bool offsets) {
   Array<uint64_t> values(chunk.records.size());
   for (size_t i = 0; i < chunk.records.size(); ++i)
@@ -156,6 +176,13 @@ void bind_records(nb::module_& m) {
       .def_prop_ro(
           "lengths", [](const Chunk& c) { return chunk_column(c, false); },
           nb::sig("def lengths(self) -> numpy.typing.NDArray[numpy.uint64]"), "The length of every payload.")
+      .def("identity", &chunk_identity,
+           "Return the length (uint64) and the payload's CRC (uint32) of every record, little-endian.")
+      .def("crc32c", &crc32c_of, nb::call_guard<nb::gil_scoped_release>(),
+           "Return the CRC-32C of the framed records.")
+      .def("pick", &chunk_pick, "indices"_a,
+           nb::sig("def pick(self, indices: numpy.typing.NDArray[numpy.uint64]) -> Chunk"),
+           "Return copies of these records, in this order.")
       .def_prop_ro(
           "nbytes", [](const Chunk& c) { return c.size; }, "The size of the framed records.")
       .def_ro("first_record", &Chunk::first_record, "The number of the first record in its file.")

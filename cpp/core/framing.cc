@@ -15,6 +15,35 @@ Chunk chunk_of(Buffer&& framed, std::vector<Chunk::Span>&& records) {
   return chunk;
 }
 
+uint32_t crc32c_of(const Chunk& chunk) {
+  // Combining costs about as much as the checksum of so many bytes.
+  constexpr uint64_t kWorthCombining = 16 << 10;
+  uint32_t crc = 0;
+  uint64_t done = 0;  // bytes that `crc` stands for
+  for (size_t i = 0; i < chunk.records.size(); ++i) {
+    const Chunk::Span& record = chunk.records[i];
+    if (record.length < kWorthCombining) continue;
+    crc = crc32c_extend(crc, chunk.data + done, record.start - done);
+    crc = crc32c_combine(crc, chunk.payload_crc(i), record.length);
+    done = record.start + record.length;
+  }
+  return crc32c_extend(crc, chunk.data + done, chunk.size - done);
+}
+
+Chunk pick(const Chunk& chunk, std::span<const uint64_t> indices) {
+  size_t size = 0;
+  for (const uint64_t i : indices) size += chunk.records[i].length + kFrameSize;
+  Buffer framed(size);
+  std::vector<Chunk::Span> records;
+  records.reserve(indices.size());
+  for (const uint64_t i : indices) {
+    const Chunk::Span& record = chunk.records[i];
+    records.push_back({framed.size() + kHeaderSize, record.length});
+    framed.append(chunk.data + record.start - kHeaderSize, record.length + kFrameSize);
+  }
+  return chunk_of(std::move(framed), std::move(records));
+}
+
 ScanEnd hop(Chunk& chunk, uint64_t offset, size_t max_records, uint64_t max_bytes,
             uint64_t max_record_bytes) {
   while (offset < chunk.size && offset < max_bytes && chunk.records.size() < max_records) {

@@ -69,6 +69,12 @@ struct Chunk {
 
 Chunk chunk_of(Buffer&& framed, std::vector<Chunk::Span>&& records);
 
+// The CRC of all bytes of the chunk, frames included, made from the payloads' own where that is cheaper.
+uint32_t crc32c_of(const Chunk& chunk);
+
+// Copies of these records, in this order. REQUIRES: every index is less than chunk.records.size()
+Chunk pick(const Chunk& chunk, std::span<const uint64_t> indices);
+
 // Where a walk over records stopped: every record before `offset` is in the chunk; `fault` says why, none at
 // a clean end.
 struct ScanEnd {

@@ -11,42 +11,77 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from recordkit import errors
-from recordkit.errors import CorruptRecordError, MissingExtraError, RecordKitError, SchemaError
+from recordkit.errors import (
+    CorruptRecordError,
+    MissingExtraError,
+    RecordKitError,
+    SchemaError,
+    StorageError,
+    TargetBusyError,
+    TargetExistsError,
+)
 
 if TYPE_CHECKING:
-    from recordkit import columns, examples, records, schema
+    from recordkit import columns, examples, images, progress, records, schema, storage, workers
     from recordkit.columns import Batch, BytesColumn, Ragged
     from recordkit.schema import Array, Field, Schema, TensorProto
+    from recordkit.storage import append, commit, create, discard, quarantined, write
+    from recordkit.workers import AUTO, Processes, Threads
 
 __all__ = [
+    "AUTO",
     "Array",
     "Batch",
     "BytesColumn",
     "CorruptRecordError",
     "Field",
     "MissingExtraError",
+    "Processes",
     "Ragged",
     "RecordKitError",
     "Schema",
     "SchemaError",
+    "StorageError",
+    "TargetBusyError",
+    "TargetExistsError",
     "TensorProto",
+    "Threads",
+    "append",
     "columns",
+    "commit",
+    "create",
+    "discard",
     "errors",
     "examples",
+    "images",
+    "progress",
+    "quarantined",
     "records",
     "schema",
+    "storage",
+    "workers",
+    "write",
 ]
 __version__ = "0.1.0"
 
 # Where the names live that are looked up when they are first used: importing is cheap, whatever there is to import.
 _PLACES = {
+    "AUTO": "workers",
     "Array": "schema",
     "Batch": "columns",
     "BytesColumn": "columns",
     "Field": "schema",
+    "Processes": "workers",
     "Ragged": "columns",
     "Schema": "schema",
     "TensorProto": "schema",
+    "Threads": "workers",
+    "append": "storage",
+    "commit": "storage",
+    "create": "storage",
+    "discard": "storage",
+    "quarantined": "storage",
+    "write": "storage",
 }
 
 

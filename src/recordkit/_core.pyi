@@ -1,5 +1,5 @@
 """
-The C++ core of recordkit: facts and hot loops. Its users are records.py, examples.py and schema.
+The C++ core of recordkit: facts and hot loops. Its users are records.py, examples.py, schema and storage.
 """
 
 from collections.abc import (
@@ -59,6 +59,17 @@ class Chunk:
     @property
     def lengths(self) -> numpy.typing.NDArray[numpy.uint64]:
         """The length of every payload."""
+
+    def identity(self) -> bytes:
+        """
+        Return the length (uint64) and the payload's CRC (uint32) of every record, little-endian.
+        """
+
+    def crc32c(self) -> int:
+        """Return the CRC-32C of the framed records."""
+
+    def pick(self, indices: numpy.typing.NDArray[numpy.uint64]) -> Chunk:
+        """Return copies of these records, in this order."""
 
     @property
     def nbytes(self) -> int:
@@ -143,4 +154,15 @@ class RowBuilder:
 def arrow_array(node: tuple[Any, ...]) -> tuple[object, object]:
     """
     Return the capsules of the Arrow C data interface for (format, name, nullable, length, null_count, buffers, children).
+    """
+
+def exchange(a: bytes, b: bytes) -> int:
+    """Let two paths change places, at once. Return 0 or the errno."""
+
+def rename_new(source: bytes, target: bytes) -> int:
+    """Rename unless the target exists. Return 0 or the errno."""
+
+def start_writeback(descriptor: int, offset: int, size: int) -> None:
+    """
+    Let the system begin to write this part of a file to the disk, without waiting for it.
     """

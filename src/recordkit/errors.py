@@ -3,6 +3,9 @@
 RecordKitError
 ├── CorruptRecordError   the bytes are not a sound record, or not a sound Example
 ├── SchemaError          the bytes are sound, but not what was asked for; or a value does not fit its field
+├── StorageError         the file system said no, or what is on it is not as it should be
+│   ├── TargetExistsError    there is something under this name already
+│   └── TargetBusyError      another writer is at work there
 └── MissingExtraError    an optional dependency is not installed
 
 Each has a built-in parent, so that `except ValueError` still works, carries its facts as attributes, and survives
@@ -13,7 +16,15 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["CorruptRecordError", "MissingExtraError", "RecordKitError", "SchemaError"]
+__all__ = [
+    "CorruptRecordError",
+    "MissingExtraError",
+    "RecordKitError",
+    "SchemaError",
+    "StorageError",
+    "TargetBusyError",
+    "TargetExistsError",
+]
 
 
 class RecordKitError(Exception):
@@ -94,6 +105,28 @@ class SchemaError(RecordKitError, ValueError):
         self.path = path
         self.expected = expected
         self.found = found
+
+
+class StorageError(RecordKitError, OSError):
+    """The file system said no, or what is on it is not as it should be.
+
+    Attributes:
+        path: The file or folder.
+        errno: What the operating system answered, if it was asked; `errno.ENOSPC` for a full disk.
+    """
+
+    def __init__(self, message: str, *, path: str | None = None, errno: int | None = None) -> None:
+        super().__init__(message)
+        self.path = path
+        self.errno = errno
+
+
+class TargetExistsError(StorageError, FileExistsError):
+    """There is something under this name already."""
+
+
+class TargetBusyError(StorageError, BlockingIOError):
+    """Another writer is at work there."""
 
 
 class MissingExtraError(RecordKitError, ImportError):

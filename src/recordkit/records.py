@@ -59,7 +59,9 @@ def _corrupt(fault: int, *, path: str | None, record: int, offset: int) -> Corru
         text += "\n  If the file is to be trusted, raise max_record_bytes."
     elif record:
         before = "The record before it is" if record == 1 else f"The {record} records before it are"
-        text += f"\n  {before} sound; recordkit.records.salvage finds those behind it too."
+        text += f"\n  {before} sound" + (
+            "." if kind == "torn_header" else "; recordkit.records.salvage finds those behind it too."
+        )
     elif kind == "bad_length_crc" and offset == 0:
         text += "\n  This may not be an uncompressed TFRecord file at all."
     return CorruptRecordError(text, path=path, record=record, offset=offset, kind=kind)
@@ -169,6 +171,9 @@ class Reader:
         Raises:
             CorruptRecordError: When a record is not sound. The sound ones before it were given first.
         """
+        if records is not None and records < 1:
+            message = f"records is a number from 1 up, found {records!r}"
+            raise ValueError(message)
         if self._pending is not None:
             raise self._pending
         found, fault, offset = self._core.next(records)

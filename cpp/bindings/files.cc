@@ -1,0 +1,58 @@
+// Files: the renames that Python's os module does not have.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "bindings/bindings.h"
+
+#if defined(__linux__)
+#include <fcntl.h>
+#include <sys/syscall.h>
+#endif
+
+namespace recordkit {
+namespace {
+
+using namespace nb::literals;
+
+// 0, or the errno. ENOSYS where there is no such call.
+int rename_with(const nb::bytes& from, const nb::bytes& to, bool exchange) {
+#if defined(__linux__)
+  // By number, for the C library's function is younger than the C libraries we are built for.
+  constexpr unsigned kNoReplace = 1, kExchange = 2;
+  const long result = ::syscall(SYS_renameat2, AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(),
+                                exchange ? kExchange : kNoReplace);
+#elif defined(__APPLE__)
+  const int result = ::renamex_np(from.c_str(), to.c_str(), exchange ? RENAME_SWAP : RENAME_EXCL);
+#else
+  errno = ENOSYS;
+  const int result = -1;
+#endif
+  return result == 0 ? 0 : errno;
+}
+
+// Where there is no such call, or it fails, the system writes when it sees fit, as it would have.
+void start_writeback([[maybe_unused]] int descriptor, [[maybe_unused]] uint64_t offset,
+                     [[maybe_unused]] uint64_t size) {
+#if defined(__linux__)
+  ::sync_file_range(descriptor, static_cast<off64_t>(offset), static_cast<off64_t>(size),
+                    SYNC_FILE_RANGE_WRITE);
+#endif
+}
+
+}  // namespace
+
+void bind_files(nb::module_& m) {
+  m.def(
+      "exchange", [](const nb::bytes& a, const nb::bytes& b) { return rename_with(a, b, true); }, "a"_a,
+      "b"_a, "Let two paths change places, at once. Return 0 or the errno.");
+  m.def(
+      "rename_new", [](const nb::bytes& from, const nb::bytes& to) { return rename_with(from, to, false); },
+      "source"_a, "target"_a, "Rename unless the target exists. Return 0 or the errno.");
+  m.def("start_writeback", &start_writeback, nb::call_guard<nb::gil_scoped_release>(), "descriptor"_a,
+        "offset"_a, "size"_a,
+        "Let the system begin to write this part of a file to the disk, without waiting for it.");
+}
+
+}  // namespace recordkit

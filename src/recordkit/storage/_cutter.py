@@ -1,0 +1,136 @@
+"""Cutter: cuts a stream of chunks into blocks, at places that depend on the records alone.
+
+However the rows were handed in, and whatever broke off and was resumed, the same records give the same shards and
+the same gzip members.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from recordkit import _core
+
+from ._shard_file import Block
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from numpy.typing import NDArray
+    from typing_extensions import Buffer
+
+    from recordkit.records import Chunk
+
+MEMBER_BYTES: Final = 1 << 20
+_FRAME: Final = np.uint64(16)
+
+
+class Cutter:
+    """Takes chunks and gives blocks, none of which reaches over the end of a shard.
+
+    Args:
+        block_bytes: A block is cut behind the record that fills it up to this; None to hand chunks on as they are.
+        shard_bytes: As much for a shard, where what is written is what is counted; None if only the disk can tell.
+        shard_records: So many records in each shard; None if bytes decide.
+        first_row: How many rows of the source came before.
+    """
+
+    def __init__(
+        self,
+        block_bytes: int | None,
+        shard_bytes: int | None,
+        shard_records: Iterable[int] | None,
+        first_row: int,
+    ) -> None:
+        self._block_bytes = block_bytes
+        self._shard_bytes = shard_bytes
+        self._counts = None if shard_records is None else iter(shard_records)
+        self._shard_records = self._next_count()
+        self._in_shard = (0, 0)  # bytes and records
+        self._pending: list[Chunk] = []
+        self._pending_bytes = 0
+        self._bad: list[bytes] = []
+        self._bad_within: list[bytes] = []
+        self._bad_bytes = 0
+        self._first_row = first_row
+        self._row = first_row
+
+    def skip(self, line: bytes) -> Iterator[Block]:
+        """Take a row that was not written, as a line of the quarantine, and yield a block when there are too many."""
+        self._row += 1
+        # Apart, since those that come before a record may belong to the shard before it.
+        (self._bad_within if self._pending else self._bad).append(line)
+        self._bad_bytes += len(line)
+        if self._bad_bytes >= MEMBER_BYTES:
+            yield self._block(ends_shard=False)
+
+    def cut(self, chunk: Chunk) -> Iterator[Block]:
+        """Take the records of as many rows, and yield the blocks that are complete."""
+        ends = np.cumsum(chunk.lengths + _FRAME)
+        start = 0
+        while start < len(chunk):
+            stop, full, ends_shard = self._stop(ends, start)
+            size = int(ends[stop - 1]) - (int(ends[start - 1]) if start else 0)
+            self._pending.append(chunk.slice(start, stop) if stop - start < len(chunk) else chunk)
+            self._pending_bytes += size
+            self._row += stop - start
+            self._in_shard = (self._in_shard[0] + size, self._in_shard[1] + stop - start)
+            if full or ends_shard:
+                yield self._block(ends_shard=ends_shard)
+            start = stop
+
+    def rest(self) -> Iterator[Block]:
+        """Yield what is still pending, which may be rows that were skipped alone."""
+        if self._pending or self._bad:
+            yield self._block(ends_shard=False)
+
+    def _stop(self, ends: NDArray[np.uint64], start: int) -> tuple[int, bool, bool]:
+        """Return where the next piece ends, whether it fills its block, and whether it ends its shard."""
+        before = int(ends[start - 1]) if start else 0
+        count = len(ends)
+        stop, full, ends_shard = count, self._block_bytes is None, False
+        if self._block_bytes is not None:
+            room = self._block_bytes - self._pending_bytes
+            reached = int(np.searchsorted(ends, np.uint64(before + max(room, 1)))) + 1
+            if reached <= stop:
+                stop, full = reached, True
+        size, records = self._in_shard
+        if self._shard_bytes is not None:
+            reached = int(np.searchsorted(ends, np.uint64(before + max(self._shard_bytes - size, 1)))) + 1
+            if reached <= stop:
+                stop, ends_shard = reached, True
+        if self._shard_records is not None and start + self._shard_records - records <= stop:
+            stop, ends_shard = start + self._shard_records - records, True
+        return stop, full, ends_shard
+
+    def _next_count(self) -> int | None:
+        return None if self._counts is None else next(self._counts, None)
+
+    def _block(self, *, ends_shard: bool) -> Block:
+        chunks, self._pending, self._pending_bytes = self._pending, [], 0
+        bad, self._bad = tuple(self._bad), []
+        bad_within, self._bad_within, self._bad_bytes = tuple(self._bad_within), [], 0
+        first_row, self._first_row = self._first_row, self._row
+        if ends_shard:
+            self._in_shard = (0, 0)
+            self._shard_records = self._next_count()
+        raw_bytes, crc = 0, 0
+        pieces: list[Buffer] = []
+        for chunk in chunks:
+            crc = _core.crc32c_combine(crc, chunk.crc32c(), chunk.nbytes) if pieces else chunk.crc32c()
+            raw_bytes += chunk.nbytes
+            pieces.append(chunk)
+        return Block(
+            pieces=pieces,
+            raw_bytes=raw_bytes,
+            records=sum(map(len, chunks)),
+            lengths=np.concatenate([chunk.lengths for chunk in chunks]) if chunks else np.empty(0, np.uint64),
+            identity=b"".join(chunk.identity() for chunk in chunks),
+            crc=crc,
+            first_row=first_row,
+            end_row=self._row,
+            bad=bad,
+            bad_within=bad_within,
+            ends_shard=ends_shard,
+        )

@@ -1,0 +1,225 @@
+"""Disk: what is done to files and folders, so that it lasts or says why not.
+
+Every change to the file system that writing makes goes through here. Errors of the operating system come out as
+`StorageError`s that name the path, what was being done, and what to do next.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from recordkit import _core
+from recordkit.errors import StorageError, TargetExistsError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from typing_extensions import Buffer
+
+_ADVICE = {
+    errno.ENOSPC: "The disk is full. Free some space and go on with resume=True; what is finished is kept.",
+    errno.EDQUOT: "Your quota on this disk is used up. Free some of it and go on with resume=True; "
+    "what is finished is kept.",
+    errno.EIO: "The device failed to do it. Look at the system's log (dmesg) and at the disk before going on with "
+    "resume=True; what is finished is kept.",
+    errno.EROFS: "The file system is mounted read-only. Choose a target elsewhere.",
+    errno.EACCES: "You have no right to do that there. Choose a target elsewhere, or mend the rights.",
+    errno.EPERM: "You have no right to do that there. Choose a target elsewhere, or mend the rights.",
+    errno.EMFILE: "Too many files are open. Raise the limit (ulimit -n), or write fewer shards at a time.",
+    errno.ENAMETOOLONG: "Choose a shorter name.",
+    errno.EFBIG: "The file would be larger than this process or file system allows. Choose a smaller shard_size.",
+}
+
+
+@contextmanager
+def telling(path: Path, doing: str) -> Iterator[None]:
+    """Turn the operating system's errors inside the block into ones that say what was being done to `path`."""
+    try:
+        yield
+    except StorageError:
+        raise
+    except OSError as error:
+        words = os.strerror(error.errno) if error.errno else str(error)
+        advice = _ADVICE.get(error.errno or 0, "Nothing is published; a run that finished shards can be resumed.")
+        message = f"{path}: {doing} failed: {words}\n  {advice}"
+        raise StorageError(message, path=str(path), errno=error.errno) from error
+
+
+_EARLY_BYTES = 8 << 20
+
+
+class File:
+    """A new file that is written from front to back.
+
+    Args:
+        path: Its name, which nothing has yet.
+        early: Let the system begin to put it on the disk while it is being written, for a file that is to be synced.
+    """
+
+    def __init__(self, path: Path, *, early: bool = False) -> None:
+        self.path = path
+        self.size = 0
+        self._early = early
+        self._on_its_way = 0
+        with telling(path, "making the file"):
+            self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+
+    def write(self, pieces: Sequence[Buffer]) -> None:
+        """Append the pieces, all of them."""
+        for piece in pieces:
+            left = memoryview(piece).cast("B")
+            with telling(self.path, f"writing at byte {self.size:,}"):
+                while left:
+                    count = os.write(self._descriptor, left)
+                    left = left[count:]
+                    self.size += count
+        if self._early and self.size - self._on_its_way >= _EARLY_BYTES:
+            # The disk works while we do, and fsync finds little left to wait for.
+            _core.start_writeback(self._descriptor, self._on_its_way, self.size - self._on_its_way)
+            self._on_its_way = self.size
+
+    def finish(self, *, sync: bool) -> None:
+        """Close the file; with `sync`, its bytes are on the disk by then. Its name is, once its folder is synced."""
+        try:
+            if sync:
+                with telling(self.path, "fsync"):
+                    os.fsync(self._descriptor)
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Let go of the file as it is."""
+        if self._descriptor >= 0:
+            descriptor, self._descriptor = self._descriptor, -1
+            with telling(self.path, "closing"):
+                os.close(descriptor)
+
+
+def sync_folder(path: Path, *, sync: bool = True) -> None:
+    """Make the names in a folder last."""
+    if not sync:
+        return
+    with telling(path, "fsync of the folder"):
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def write_new(path: Path, data: Buffer, *, sync: bool) -> None:
+    """Write a file that nobody looks at yet. Its folder is not synced."""
+    file = File(path)
+    try:
+        file.write([data])
+        file.finish(sync=sync)
+    finally:
+        file.close()
+
+
+def replace_file(path: Path, data: Buffer, *, sync: bool = True, sync_name: bool = True) -> None:
+    """Write a file that is there whole, or as it was before.
+
+    Args:
+        path: The file.
+        data: What is to be in it.
+        sync: Whether it lasts.
+        sync_name: Whether its name does; False where the folder is synced later for another file's sake.
+    """
+    staged = path.with_name(f".{path.name}.new")
+    remove_file(staged)
+    write_new(staged, data, sync=sync)
+    rename(staged, path)
+    sync_folder(path.parent, sync=sync and sync_name)
+
+
+def cut_file(path: Path, size: int, *, sync: bool = True) -> None:
+    """Let a file end at byte `size`."""
+    with telling(path, f"cutting back to {size:,} bytes"), path.open("r+b") as file:
+        file.truncate(size)
+        if sync:
+            os.fsync(file.fileno())
+
+
+def extend_file(path: Path, size: int, source: Path, *, sync: bool) -> None:
+    """Let the bytes of `source` follow the first `size` bytes of a file, in place of what follows them now."""
+    with (
+        telling(path, f"writing behind byte {size:,}"),
+        path.open("r+b", buffering=0) as file,
+        source.open("rb") as more,
+    ):
+        file.truncate(size)
+        file.seek(size)
+        while piece := more.read(1 << 20):
+            left = memoryview(piece)
+            while left:
+                left = left[file.write(left) :]
+        if sync:
+            os.fsync(file.fileno())
+
+
+def make_folder(path: Path, *, sync: bool = True) -> None:
+    """Make a folder and those above it that are not there, each of which lasts."""
+    if path.is_dir():
+        return
+    make_folder(path.parent, sync=sync)
+    with telling(path, "making the folder"):
+        path.mkdir(exist_ok=True)
+    sync_folder(path.parent, sync=sync)
+
+
+def rename(source: Path, target: Path) -> None:
+    """Rename; an old target goes."""
+    with telling(source, f"renaming to {target.name}"):
+        source.rename(target)
+
+
+def rename_new(source: Path, target: Path) -> None:
+    """Rename, and refuse if there is a target."""
+    code = _core.rename_new(os.fsencode(source), os.fsencode(target))
+    if code in (errno.ENOSYS, errno.EINVAL):
+        # No such call here. What comes between the look and the rename is lost, as with any other tool.
+        code = errno.EEXIST if os.path.lexists(target) else 0
+        if code == 0:
+            rename(source, target)
+    # A folder of ours may take the place of an empty one.
+    if code in (errno.EEXIST, errno.ENOTEMPTY):
+        if source.is_dir() and target.is_dir() and not any(target.iterdir()):
+            rename(source, target)
+            return
+        message = f"{target}: there is something under this name already\n  It came while this was being written."
+        raise TargetExistsError(message, path=str(target), errno=code)
+    if code:
+        with telling(source, f"renaming to {target.name}"):
+            raise OSError(code, os.strerror(code))
+
+
+def exchange(a: Path, b: Path) -> bool:
+    """Let two paths change places at once; False where the file system cannot."""
+    code = _core.exchange(os.fsencode(a), os.fsencode(b))
+    if code in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP):
+        return False
+    if code:
+        with telling(a, f"exchanging with {b.name}"):
+            raise OSError(code, os.strerror(code))
+    return True
+
+
+def remove_file(path: Path) -> None:
+    """Remove a file, if it is there."""
+    with telling(path, "removing"):
+        path.unlink(missing_ok=True)
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a folder and all in it, if it is there."""
+    with telling(path, "removing"):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)

@@ -1,0 +1,199 @@
+"""Index: where every record of a shard starts, in at most about four bytes a record.
+
+Blocks of 1,024 records hold what each frame is longer than the shortest one of the block, in as few bytes as that
+takes. Every block has a checksum, and the whole is bound to its file by size and by checksums of its two ends.
+The format is written down in docs/format/index.md.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from recordkit import _core
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Self
+
+    from numpy.typing import NDArray
+
+BLOCK: Final = 1024
+MAGIC: Final = b"RKINDEX1"
+_HEADER: Final = struct.Struct("<8sIIQQQIIQII")
+_DIRECTORY: Final = np.dtype([("start", "<u8"), ("at", "<u8"), ("least", "<u8"), ("width", "<u4"), ("crc", "<u4")])
+_MEMBER: Final = np.dtype([("file", "<u8"), ("raw", "<u8"), ("record", "<u8")])
+_ENDS: Final = 4096
+_FRAME: Final = 16
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """What tells a file from another version of it, had from its two ends."""
+
+    size: int
+    first: int
+    last: int
+
+    @classmethod
+    def of(cls, path: Path) -> Self:
+        """Return the fingerprint of a file."""
+        with path.open("rb") as file:
+            first = file.read(_ENDS)
+            size = file.seek(0, 2)
+            file.seek(max(0, size - _ENDS))
+            return cls(size, _core.crc32c(first), _core.crc32c(file.read(_ENDS)))
+
+    @classmethod
+    def of_joined(cls, path: Path, size: int, more: Path) -> Self:
+        """Return the fingerprint of the first `size` bytes of a file with another file behind them."""
+        with path.open("rb") as file, more.open("rb") as other:
+            added = other.seek(0, 2)
+            other.seek(0)
+            first = file.read(min(size, _ENDS)) + other.read(_ENDS)
+            other.seek(max(0, added - _ENDS))
+            last = other.read(_ENDS)
+            file.seek(max(0, size - _ENDS))
+            last = file.read(min(size, _ENDS)) + last
+            return cls(size + added, _core.crc32c(first[:_ENDS]), _core.crc32c(last[-_ENDS:]))
+
+
+class IndexBuilder:
+    """Gathers the lengths of records as they are written."""
+
+    def __init__(self) -> None:
+        self._lengths: list[NDArray[np.uint64]] = []
+        self._members: list[tuple[int, int, int]] = []
+
+    def add(self, lengths: NDArray[np.uint64]) -> None:
+        """Take the lengths of the next payloads."""
+        self._lengths.append(lengths)
+
+    def add_member(self, file: int, raw: int, record: int) -> None:
+        """Note that a gzip member starts at byte `file`, with byte `raw` of the records and record `record`."""
+        self._members.append((file, raw, record))
+
+    def to_bytes(self, fingerprint: Fingerprint) -> bytes:
+        """Return the index file."""
+        lengths = np.concatenate(self._lengths) if self._lengths else np.empty(0, np.uint64)
+        frames = lengths + np.uint64(_FRAME)
+        members = np.array(self._members, dtype=_MEMBER).tobytes()
+        directory = np.zeros(-(-len(frames) // BLOCK), _DIRECTORY)
+        starts = np.concatenate([np.zeros(1, np.uint64), np.cumsum(frames)])
+        blocks = []
+        at = _HEADER.size + directory.nbytes
+        for b in range(len(directory)):
+            block = frames[b * BLOCK : (b + 1) * BLOCK]
+            least = block.min()
+            above = block - least
+            width = _width(int(above.max()))
+            packed = above.astype(f"<u{width}").tobytes() if width else b""
+            directory[b] = (starts[b * BLOCK], at, least, width, _core.crc32c(packed))
+            blocks.append(packed)
+            at += len(packed)
+        table = directory.tobytes()
+        header = _HEADER.pack(
+            MAGIC,
+            BLOCK,
+            fingerprint.first,
+            len(frames),
+            int(starts[-1]),
+            fingerprint.size,
+            fingerprint.last,
+            _core.crc32c(table),
+            len(self._members),
+            _core.crc32c(members),
+            0,
+        )
+        header = header[:-4] + struct.pack("<I", _core.crc32c(header[:-4]))
+        return b"".join([header, table, *blocks, members])
+
+
+def _width(largest: int) -> int:
+    """Return how many bytes numbers up to `largest` take: 0, 1, 2, 4 or 8."""
+    return next(width for width in (0, 1, 2, 4, 8) if largest < 1 << (8 * width))
+
+
+class Index:
+    """The index of one shard, read a block at a time.
+
+    Args:
+        path: The index file.
+        fingerprint: That of the shard as it is now.
+
+    Raises:
+        ValueError: It is damaged, or belongs to another file.
+    """
+
+    def __init__(self, path: Path, fingerprint: Fingerprint) -> None:
+        self._file = path.open("rb", buffering=0)
+        try:
+            self._read(fingerprint, path)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _read(self, fingerprint: Fingerprint, path: Path) -> None:
+        data = self._file.read(_HEADER.size)
+        if (
+            len(data) < _HEADER.size
+            or data[:8] != MAGIC
+            or _core.crc32c(data[:-4]) != int.from_bytes(data[-4:], "little")
+        ):
+            message = f"{path}: not a sound index"
+            raise ValueError(message)
+        _, self._block, first, self.records, self.raw_bytes, size, last, table_crc, members, members_crc, _ = (
+            _HEADER.unpack(data)
+        )
+        if Fingerprint(size, first, last) != fingerprint:
+            message = f"{path}: the index of another file, or of this one before it changed"
+            raise ValueError(message)
+        table = self._file.read(-(-self.records // self._block) * _DIRECTORY.itemsize)
+        if _core.crc32c(table) != table_crc:
+            message = f"{path}: the directory of the index is damaged"
+            raise ValueError(message)
+        self._directory = np.frombuffer(table, _DIRECTORY)
+        self._members = (members, members_crc)
+
+    def __len__(self) -> int:
+        return int(self.records)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def block(self, number: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Return where the records of a block start, and how long their frames are.
+
+        Raises:
+            ValueError: The block is damaged.
+        """
+        entry = self._directory[number]
+        count = min(self._block, self.records - number * self._block)
+        width = int(entry["width"])
+        self._file.seek(int(entry["at"]))
+        packed = self._file.read(count * width)
+        if _core.crc32c(packed) != entry["crc"]:
+            message = f"block {number} of the index is damaged"
+            raise ValueError(message)
+        frames = np.full(count, entry["least"], np.uint64)
+        if width:
+            frames += np.frombuffer(packed, f"<u{width}").astype(np.uint64)
+        starts = np.cumsum(frames) - frames + entry["start"]
+        return starts.astype(np.uint64), frames
+
+    def members(self) -> NDArray[np.void]:
+        """Return where the gzip members start: fields `file`, `raw` and `record`."""
+        count, crc = self._members
+        size = count * _MEMBER.itemsize
+        self._file.seek(max(0, self._file.seek(0, 2) - size))
+        data = self._file.read(size)
+        if len(data) != size or _core.crc32c(data) != crc:
+            message = "the member table of the index is damaged"
+            raise ValueError(message)
+        return np.frombuffer(data, _MEMBER)

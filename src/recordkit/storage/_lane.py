@@ -1,0 +1,79 @@
+"""Lane: work that is done in order, beside the thread that hands it in.
+
+A failure stops the lane; it is raised by the next call, at the latest by `wait`.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Lane:
+    """One thread for what must happen in order, and `workers` for what need not.
+
+    With one worker there is no thread at all: everything is done in the call that hands it in. At most `waiting` jobs
+    wait their turn, so that memory is bounded; whoever hands in more waits too.
+    """
+
+    def __init__(self, workers: int, waiting: int = 4) -> None:
+        self._failure: BaseException | None = None
+        self._thread: threading.Thread | None = None
+        self._pool: ThreadPoolExecutor | None = None
+        self._jobs: queue.Queue[Callable[[], Any] | None] = queue.Queue(maxsize=waiting)
+        if workers > 1:
+            self._pool = ThreadPoolExecutor(workers, "recordkit-work")
+            self._thread = threading.Thread(target=self._run, name="recordkit-disk", daemon=True)
+            self._thread.start()
+
+    def start(self, work: Callable[..., Any], *args: Any) -> Future[Any]:
+        """Do this whenever there is a worker for it; the future is for a later job of the lane."""
+        if self._pool is not None:
+            return self._pool.submit(work, *args)
+        done: Future[Any] = Future()
+        done.set_result(work(*args))
+        return done
+
+    def do(self, job: Callable[[], Any]) -> None:
+        """Do this after all that was handed in before."""
+        self._raise()
+        if self._thread is None:
+            job()
+        else:
+            self._jobs.put(job)
+
+    def wait(self) -> None:
+        """Return when all that was handed in is done."""
+        if self._thread is not None:
+            self._jobs.join()
+        self._raise()
+
+    def stop(self) -> None:
+        """Let go of the threads; what is still waiting is not done."""
+        if self._thread is not None:
+            self._failure = self._failure or RuntimeError("the lane was stopped")
+            self._jobs.put(None)
+            self._thread.join()
+            self._thread = None
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
+
+    def _raise(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def _run(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            try:
+                if self._failure is None:
+                    job()
+            except BaseException as error:
+                self._failure = error
+            finally:
+                self._jobs.task_done()

@@ -1,0 +1,90 @@
+"""Names: of shards, and of what belongs to a target.
+
+Shard sets are `name-00000-of-00016.tfrecord`, with `.gz` behind it for gzip.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+SIDE = "_recordkit"  # the folder of what is ours, out of the way of globs such as `*.tfrecord*` and `train-*`
+_RECORD_FILE = re.compile(r"\.(tfrecords?|tfrec|tfr|records?)(\.gz|\.gzip|\.zlib|\.z)?(-\d+-of-\d+)?$", re.IGNORECASE)
+_NOT_IN_NAMES = re.compile(r"[/\0]|-\d+-of-\d+")
+
+
+def is_lone_file(path: str | os.PathLike[str]) -> bool:
+    """Tell by its name whether a target is one file rather than a folder of shards.
+
+    >>> is_lone_file("one.tfrecord"), is_lone_file("one.tfrecord.gz"), is_lone_file("train/"), is_lone_file("data.v2")
+    (True, True, False, False)
+    """
+    text = str(path)
+    if text.endswith("/") or Path(path).is_dir():
+        return False
+    return Path(path).is_file() or _RECORD_FILE.search(text) is not None
+
+
+def target_of(path: str | os.PathLike[str]) -> tuple[Path, bool]:
+    """Return a target's full path, and whether it is a lone file."""
+    # Not resolved: a link to a folder is a name that can be replaced like any other.
+    return Path(os.path.abspath(path)), is_lone_file(path)  # noqa: PTH100
+
+
+def suffix(compression: str | None) -> str:
+    """Return how a shard's name ends.
+
+    >>> suffix(None), suffix("gzip")
+    ('.tfrecord', '.tfrecord.gz')
+    """
+    return ".tfrecord.gz" if compression == "gzip" else ".tfrecord"
+
+
+def shard_name(name: str, number: int, total: int, ending: str) -> str:
+    """Return the name of a shard of a set.
+
+    >>> shard_name("train", 3, 16, ".tfrecord")
+    'train-00003-of-00016.tfrecord'
+    """
+    return f"{name}-{number:05d}-of-{total:05d}{ending}"
+
+
+def set_name(name: str | None, target: Path) -> str:
+    """Return the name of a shard set: the one given, or the folder's own.
+
+    Raises:
+        ValueError: It would not make good file names.
+    """
+    name = target.name if name is None else name
+    if not name or name.startswith((".", "_")) or _NOT_IN_NAMES.search(name):
+        message = f"{name!r} cannot name shards: use letters, digits, dots and dashes; pass name="
+        raise ValueError(message)
+    return name
+
+
+def appended_name(name: str, taken: set[str]) -> str:
+    """Return the name of a set that is appended to the one called `name`.
+
+    >>> appended_name("train", {"train", "train-append1"})
+    'train-append2'
+    """
+    number = 1
+    while f"{name}-append{number}" in taken:
+        number += 1
+    return f"{name}-append{number}"
+
+
+def staging_of(target: Path) -> Path:
+    """Return the hidden sibling in which a target is made."""
+    return target.with_name(f".{target.name}.recordkit")
+
+
+def side_of(target: Path, *, lone: bool) -> Path:
+    """Return the folder that holds what is ours of a target."""
+    return target.parent / SIDE if lone else target / SIDE
+
+
+def manifest_of(target: Path, *, lone: bool) -> Path:
+    """Return where the manifest of a target is."""
+    return side_of(target, lone=lone) / (f"{target.name}.manifest.json" if lone else "manifest.json")
