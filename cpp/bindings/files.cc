@@ -41,6 +41,20 @@ void start_writeback([[maybe_unused]] int descriptor, [[maybe_unused]] uint64_t 
 #endif
 }
 
+// 0, or the errno. The size of the file stays as it is.
+int preallocate([[maybe_unused]] int descriptor, [[maybe_unused]] uint64_t offset,
+                [[maybe_unused]] uint64_t size) {
+#if defined(__linux__)
+  // Not posix_fallocate, which writes zeros where the file system has no such call.
+  return ::fallocate(descriptor, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), static_cast<off_t>(size)) ==
+                 0
+             ? 0
+             : errno;
+#else
+  return ENOSYS;
+#endif
+}
+
 }  // namespace
 
 void bind_files(nb::module_& m) {
@@ -50,6 +64,9 @@ void bind_files(nb::module_& m) {
   m.def(
       "rename_new", [](const nb::bytes& from, const nb::bytes& to) { return rename_with(from, to, false); },
       "source"_a, "target"_a, "Rename unless the target exists. Return 0 or the errno.");
+  m.def("preallocate", &preallocate, nb::call_guard<nb::gil_scoped_release>(), "descriptor"_a, "offset"_a,
+        "size"_a,
+        "Set disk space aside for a part of a file that is yet to be written. Return 0 or the errno.");
   m.def("start_writeback", &start_writeback, nb::call_guard<nb::gil_scoped_release>(), "descriptor"_a,
         "offset"_a, "size"_a,
         "Let the system begin to write this part of a file to the disk, without waiting for it.");

@@ -162,6 +162,11 @@ def exchange(a: bytes, b: bytes) -> int:
 def rename_new(source: bytes, target: bytes) -> int:
     """Rename unless the target exists. Return 0 or the errno."""
 
+def preallocate(descriptor: int, offset: int, size: int) -> int:
+    """
+    Set disk space aside for a part of a file that is yet to be written. Return 0 or the errno.
+    """
+
 def start_writeback(descriptor: int, offset: int, size: int) -> None:
     """
     Let the system begin to write this part of a file to the disk, without waiting for it.

@@ -32,9 +32,14 @@ class Processes:
 Workers: TypeAlias = int | Literal["auto"] | Threads | Processes
 
 
+def _processors() -> int:
+    # Only Linux tells how many of them are ours.
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def count(workers: Workers) -> int:
     """Return how many workers are meant: with `AUTO` one for each processor this process may use."""
-    number = len(os.sched_getaffinity(0)) if workers == AUTO else getattr(workers, "count", workers)
+    number = _processors() if workers == AUTO else getattr(workers, "count", workers)
     if not isinstance(number, int) or isinstance(number, bool) or number < 1:
         message = f"workers is a number from 1 up, rk.AUTO, rk.Threads(n) or rk.Processes(n), found {workers!r}"
         raise ValueError(message)

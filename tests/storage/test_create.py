@@ -375,3 +375,14 @@ class TestWrite:
         rk.write(tmp_path / "a", [{"x": picture}], {"x": "png"})
 
         assert np.array_equal(rk.images.decode(reading.batches(tmp_path / "a")[0]["x"][0]), picture)
+
+
+@pytest.mark.parametrize("sync", [False, True])
+def test_space_that_was_set_aside_is_given_back(tmp_path: Path, sync: bool) -> None:
+    payloads = np.zeros((20, 1 << 20), np.uint8)
+
+    rk.write(tmp_path / "one.tfrecord", {"x": payloads}, {"x": rk.Field("uint8[1048576]")}, sync=sync)
+
+    stat = (tmp_path / "one.tfrecord").stat()
+    assert stat.st_size > 20 << 20
+    assert stat.st_blocks * 512 < stat.st_size + (8 << 20)

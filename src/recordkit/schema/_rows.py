@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -16,11 +16,13 @@ from recordkit.errors import SchemaError
 from . import _dtypes
 from ._flat import Flat, join
 from ._intake import converter
+from ._pictures import SIGNATURES
 from ._wire import add_to, to_wire
 from ._words import listed, quoted, unknown_name
 
 if TYPE_CHECKING:
     from recordkit.examples import Values
+    from recordkit.images import Kind
     from recordkit.records import Chunk
 
     from ._items import Converter
@@ -78,16 +80,23 @@ def _operation(layout: Layout) -> str:
 def _spec(layout: Layout) -> tuple[str, str, int, int, bool, Any]:
     operation = _operation(layout)
     low, high = _dtypes.bounds(layout.dtype) if operation == "int" else (0, 0)
-    return layout.name, operation, low, high, layout.field.optional, _plain(operation, converter(layout))
+    return layout.name, operation, low, high, layout.field.optional, _plain(layout, operation)
 
 
-def _plain(operation: str, convert: Converter) -> Converter:
+def _plain(layout: Layout, operation: str) -> Converter:
     """Return a converter whose results the row builder takes: exactly int, float, bytes or str."""
+    convert = converter(layout)
     if operation == "float":
         return lambda value: float(convert(value))
     if operation == "text":
         return lambda value: convert(value).decode()
-    return lambda value: _owned(convert(value), value) if operation == "object" else convert(value)
+    if operation != "object":
+        return convert
+    signature = SIGNATURES.get(cast("Kind", layout.dtype))
+    if signature is not None and layout.shape == () and not layout.steps:
+        # Most pictures come as the bytes of a file.
+        return lambda value: value if type(value) is bytes and value.startswith(signature) else convert(value)
+    return lambda value: _owned(convert(value), value)
 
 
 def _owned(converted: Any, value: Any) -> Any:

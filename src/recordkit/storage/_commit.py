@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+import recordkit
 from recordkit.errors import StorageError
 from recordkit.schema import Schema
 
@@ -241,7 +241,7 @@ def _operation(operation: str, run: Mapping[str, Any]) -> dict[str, Any]:
         for name, value in run.items()
         if value is not None and name not in ("kind", "overwrite", "metadata", "schema")
     }
-    return {"operation": operation, "recordkit": version("recordkit"), "arguments": arguments}
+    return {"operation": operation, "recordkit": recordkit.__version__, "arguments": arguments}
 
 
 def _numbers(numbers: list[int]) -> str:

@@ -147,7 +147,7 @@ class Writer:
             StorageError: What was taken before could not be written.
         """
         encoder = self._encoder
-        if encoder is None or self._packed or not isinstance(row, Mapping):
+        if encoder is None or self._packed or not (type(row) is dict or isinstance(row, Mapping)):
             self._write_slowly(row)
             return
         try:
