@@ -68,6 +68,10 @@ class Field {
         floats_.push(float_);
         break;
       case Op::bytes:
+        // Kept, not copied: bytes do not change, and may be large.
+        objects_.append(missing_ ? nb::bytes("", 0) : object_);
+        object_.reset();
+        break;
       case Op::text:
         bytes_.append(view_.data(), view_.size());
         offsets_.push(static_cast<int64_t>(bytes_.size()));
@@ -95,6 +99,8 @@ class Field {
         result = nb::make_tuple(to_numpy(std::move(floats_)), states);
         break;
       case Op::bytes:
+        result = nb::make_tuple(objects_, states);
+        break;
       case Op::text:
         result = nb::make_tuple(to_numpy(std::move(bytes_)), to_numpy(std::move(offsets_)), states);
         break;
@@ -138,8 +144,6 @@ class Field {
       }
       case Op::bytes: {
         if (!PyBytes_CheckExact(value)) return false;
-        view_ = {reinterpret_cast<const uint8_t*>(PyBytes_AS_STRING(value)),
-                 static_cast<size_t>(PyBytes_GET_SIZE(value))};
         object_ = nb::borrow(value);
         return true;
       }

@@ -112,7 +112,7 @@ def _flat_of(layout: Layout, taken: Any, rows: int) -> Flat:
     operation = _operation(layout)
     if operation == "object":
         return join(layout, taken[0])
-    if operation in ("int", "float"):
+    if operation in ("int", "float", "bytes"):
         values, states = taken
         return Flat(rows, values, states=states)
     data, offsets, states = taken
