@@ -430,3 +430,16 @@ def test_skipped_rows_that_were_dealt_come_back_in_order(tmp_path: Path) -> None
     rk.write(tmp_path / "a", iter(rows), {"id": "int64"}, shards=4, on_error="skip")
 
     assert [bad.number for bad in rk.quarantined(tmp_path / "a")] == list(range(0, 20, 3))
+
+
+def test_a_file_that_is_not_sound_is_named_once(tmp_path: Path) -> None:
+    path = tmp_path / "cut.tfrecord"
+    path.write_bytes(bytes(rk.Schema({"id": "int64"}).encode({"id": [1]}))[:-3])
+
+    with pytest.raises(rk.StorageError) as caught:
+        rk.append(path)
+
+    assert str(caught.value) == (
+        f"{path}: record 0 at byte 0: the file ends inside the payload\n"
+        "  Pass cut_torn_tail=True to cut it off and append behind the records before it."
+    )

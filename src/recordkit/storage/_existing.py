@@ -261,7 +261,8 @@ def _members(path: Path) -> tuple[list[tuple[int, int]], int, int, Literal["whol
 
 
 def _unsound(path: Path, error: CorruptRecordError) -> StorageError:
-    first = str(error).partition("\n")[0]
+    # The reader names a plain file itself; of a gzip file it sees only what comes out.
+    first = str(error).partition("\n")[0].removeprefix(f"{path}: ")
     torn = error.kind in ("torn_header", "torn_payload")
     advice = (
         "Pass cut_torn_tail=True to cut it off and append behind the records before it."

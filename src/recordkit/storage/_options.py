@@ -103,10 +103,6 @@ class Options:
             decisive |= {"level": self.level, "library": _compression.library_name(self.compression)}
         return decisive
 
-    def lineage(self) -> dict[str, Any]:
-        """Return what was asked for and was not the default, for the manifest."""
-        return {name: value for name, value in self.to_dict().items() if value is not None}
-
 
 def _at_least(name: str, value: Any, least: int) -> None:
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):

@@ -213,11 +213,6 @@ def _is_there(data: Path, shard: Shard) -> bool:
     return path.exists() and path.stat().st_size == shard.bytes and all((data / name).exists() for name in beside)
 
 
-def run_of(folder: Path) -> dict[str, Any] | None:
-    """Return what was asked for when a part was begun."""
-    return load_json(folder / "run.json")
-
-
 def put_away(staging: Path, *, sync: bool = True) -> None:
     """Remove a staging folder, at once as far as anyone can see."""
     away = staging.with_name(f"{staging.name}.old")

@@ -107,7 +107,6 @@ class Writer:
         finished = part.shards
         self.committed = sum(shard.rows for shard in finished)
         self._rows = self.committed
-        self._skipped = sum(shard.skipped for shard in finished)
         self._lane: Lane | None = Lane(options.workers, 2 * options.workers if options.compression else 1)
         self._tracks = self._make_tracks(split, finished)
         self._hinted = options.compression is None
@@ -264,7 +263,6 @@ class Writer:
                 return
         self._take_all()
         self._rows += 1
-        self._skipped += 1
         # A line at once: the caller may use the row's dict and arrays for the next one.
         self._track().skip(to_line(BadRow(number, error.field, str(error), row)))
 
