@@ -19,6 +19,7 @@ from recordkit.errors import (
     StorageError,
     TargetBusyError,
     TargetExistsError,
+    WrongFileError,
 )
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ __all__ = [
     "TargetExistsError",
     "TensorProto",
     "Threads",
+    "WrongFileError",
     "append",
     "columns",
     "commit",

@@ -2,6 +2,7 @@
 
 RecordKitError
 ├── CorruptRecordError   the bytes are not a sound record, or not a sound Example
+├── WrongFileError       this is no TFRecord file, but something else
 ├── SchemaError          the bytes are sound, but not what was asked for; or a value does not fit its field
 ├── StorageError         the file system said no, or what is on it is not as it should be
 │   ├── TargetExistsError    there is something under this name already
@@ -24,6 +25,7 @@ __all__ = [
     "StorageError",
     "TargetBusyError",
     "TargetExistsError",
+    "WrongFileError",
 ]
 
 
@@ -76,6 +78,20 @@ class CorruptRecordError(RecordKitError, ValueError):
         self.byte = byte
         self.kind = kind
         self.field = field
+
+
+class WrongFileError(RecordKitError, ValueError):
+    """This is no TFRecord file, but something else.
+
+    Attributes:
+        path: The file.
+        kind: One word for what it is, such as `"git_lfs"` or `"html"`.
+    """
+
+    def __init__(self, message: str, *, path: str | None = None, kind: str | None = None) -> None:
+        super().__init__(message)
+        self.path = path
+        self.kind = kind
 
 
 class SchemaError(RecordKitError, ValueError):
