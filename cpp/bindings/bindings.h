@@ -4,6 +4,9 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <cerrno>
+#include <system_error>
+
 #include "core/array.h"
 
 namespace recordkit {
@@ -11,6 +14,7 @@ namespace recordkit {
 namespace nb = nanobind;
 
 void bind_records(nb::module_& m);
+void bind_places(nb::module_& m);
 void bind_examples(nb::module_& m);
 void bind_rows(nb::module_& m);
 void bind_arrow(nb::module_& m);
@@ -47,6 +51,23 @@ nb::object to_numpy(Array<T>&& array) {
   T* data = array.release();
   nb::capsule owner(data, [](void* memory) noexcept { std::free(memory); });
   return nb::cast(NumpyArray<T>(data, {size}, owner));
+}
+
+// What `work` returns, done while other threads may run; what the system refused becomes an OSError.
+template <typename Work>
+auto without_gil(Work work) {
+  int error = 0;
+  {
+    const nb::gil_scoped_release release;
+    try {
+      return work();
+    } catch (const std::system_error& failed) {
+      error = failed.code().value();
+    }
+  }
+  errno = error;
+  PyErr_SetFromErrno(PyExc_OSError);
+  throw nb::python_error();
 }
 
 inline nb::bytes to_bytes(Bytes bytes) { return nb::bytes(bytes.data(), bytes.size()); }

@@ -8,6 +8,7 @@ NB_MODULE(_core, m) {
   // about.
   nanobind::set_leak_warnings(false);
   recordkit::bind_records(m);
+  recordkit::bind_places(m);
   recordkit::bind_examples(m);
   recordkit::bind_rows(m);
   recordkit::bind_arrow(m);

@@ -6,7 +6,6 @@
 #include <nanobind/stl/vector.h>
 
 #include <optional>
-#include <system_error>
 
 #include "bindings/bindings.h"
 #include "core/reader.h"
@@ -207,21 +206,8 @@ void bind_records(nb::module_& m) {
       .def(
           "next",
           [](RecordReader& reader, std::optional<size_t> records) {
-            ReadResult result;
-            int error = 0;
-            {
-              const nb::gil_scoped_release release;
-              try {
-                result = reader.next(records.value_or(SIZE_MAX), records.has_value());
-              } catch (const std::system_error& failed) {
-                error = failed.code().value();
-              }
-            }
-            if (error != 0) {
-              errno = error;
-              PyErr_SetFromErrno(PyExc_OSError);
-              throw nb::python_error();
-            }
+            ReadResult result =
+                without_gil([&] { return reader.next(records.value_or(SIZE_MAX), records.has_value()); });
             return std::make_tuple(std::move(result.chunk), static_cast<int>(result.fault), result.offset);
           },
           "records"_a.none() = nb::none(),

@@ -108,6 +108,19 @@ def salvage(data: object) -> tuple[list[tuple[int, int, int, bool]], list[tuple[
     Return what can be shown to be intact, (offset, length, how, nested), and what is lost, (offset, length, what, records before).
     """
 
+def hop_over(descriptor: int, offset: int, max_records: int) -> tuple[numpy.typing.NDArray[numpy.uint64], numpy.typing.NDArray[numpy.uint32], int, int]:
+    """
+    Return lengths and stored CRCs of payloads by headers and footers alone, the fault behind them (0: none) and its offset.
+    """
+
+def fetch(descriptor: int, offsets: numpy.typing.NDArray[numpy.uint64], sizes: numpy.typing.NDArray[numpy.uint64], first_record: int = 0) -> tuple[Chunk, int]:
+    """
+    Return the records whose frames have these offsets and sizes, and the fault of the one behind the last (0: none).
+    """
+
+def join(chunks: Sequence[Chunk]) -> Chunk:
+    """Return the records of all chunks in one, copied."""
+
 def block_gap() -> int:
     """Return how many values stand unused behind each field in a block."""
 

@@ -1,0 +1,1 @@
+"""Tools: what is done with whole datasets."""

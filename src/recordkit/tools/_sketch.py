@@ -1,0 +1,377 @@
+"""Sketches: what many values are like, told from little memory.
+
+Each takes arrays, merges with another of its kind, and is exact while there are few values. Beyond that it says how far
+off it may be. The same values in the same order give the same answer, on any machine.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+# Values that are held as they are until a block of them is full, and how many then stand for the block. With these a
+# sketch takes some 150 KB and 8 KB more each time the number of values doubles; 1e9 values have a rank that is off by
+# at most 0.8%, and in practice by less than a tenth of that.
+BLOCK: Final = 1 << 14
+POINTS: Final = 1 << 10
+# Values that are counted; those that are more than a 1,024th of all are always among them.
+COUNTED: Final = 1 << 10
+# Hashes that are kept: a standard error of 2.2%.
+HASHES: Final = 1 << 11
+
+
+class Moments:
+    """Count, mean, standard deviation, least and greatest value; floating point that does not drift.
+
+    >>> moments = Moments()
+    >>> moments.add(np.array([1, 2, 3, 6]))
+    >>> moments.count, moments.min, moments.max, moments.mean, moments.std
+    (4, 1, 6, 3.0, 1.8708286933869707)
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.mean: float | None = None
+        self.min: Any = None
+        self.max: Any = None
+        self._squares = 0.0
+
+    def add(self, values: NDArray[Any]) -> None:
+        """Take values, none of them NaN."""
+        if not values.size:
+            return
+        one = Moments()
+        one.count = values.size
+        one.min, one.max = values.min().item(), values.max().item()
+        with np.errstate(over="ignore", invalid="ignore"):
+            one.mean = float(values.mean(dtype=np.float64))
+            apart = values.astype(np.float64) - one.mean
+            one._squares = float(np.dot(apart, apart))
+        self.merge(one)
+
+    def merge(self, other: Moments) -> None:
+        """Take what another has seen."""
+        if other.mean is None:
+            return
+        if self.mean is None:
+            self.__dict__.update(other.__dict__)
+            return
+        total = self.count + other.count
+        apart = other.mean - self.mean
+        self._squares += other._squares + apart * apart * (self.count * (other.count / total))
+        self.mean += apart * (other.count / total)
+        self.count = total
+        self.min, self.max = min(self.min, other.min), max(self.max, other.max)
+
+    @property
+    def std(self) -> float | None:
+        """The standard deviation of these values, not of a population they are drawn from."""
+        return float(np.sqrt(self._squares / self.count)) if self.count else None
+
+
+class Quantiles:
+    """Quantiles and histograms of numbers, in memory that grows with the logarithm of their count.
+
+    A block of values is sorted, and every 16th stands for 16. Two such summaries of one weight become one of twice the
+    weight: merged in order, and every second point left out, the odd or the even ones by chance. So the rank of a
+    value is off by at most half a point for the block, and half a point for each time it was merged.
+
+    NaN and infinities are counted apart, and are no part of the rest.
+
+    >>> quantiles = Quantiles()
+    >>> quantiles.add(np.arange(1001.0))
+    >>> quantiles.add(np.array([np.nan, np.inf]))
+    >>> quantiles.quantile(0.5), quantiles.count, quantiles.nan, quantiles.inf, quantiles.rank_error
+    (500.0, 1001, 1, 1, 0.0)
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.nan = 0
+        self.inf = 0
+        self.min: Any = None
+        self.max: Any = None
+        self._loose: list[NDArray[Any]] = []
+        self._waiting = 0
+        self._levels: list[NDArray[Any] | None] = []
+        # Any bits do; these are the same for everyone.
+        self._chance = random.Random(0)
+
+    def add(self, values: NDArray[Any]) -> None:
+        """Take an array of numbers."""
+        values = self._finite(values.ravel())
+        if not values.size:
+            return
+        self._widen(values.min().item(), values.max().item())
+        self.count += values.size
+        self._take(values)
+
+    def _finite(self, values: NDArray[Any]) -> NDArray[Any]:
+        if values.dtype.kind != "f":
+            return values
+        finite = np.isfinite(values)
+        if finite.all():
+            return values
+        nan = int(np.isnan(values).sum())
+        self.nan += nan
+        self.inf += int(values.size - finite.sum()) - nan
+        return values[finite]
+
+    def _widen(self, least: Any, greatest: Any) -> None:
+        self.min = least if self.min is None else min(self.min, least)
+        self.max = greatest if self.max is None else max(self.max, greatest)
+
+    def _take(self, values: NDArray[Any]) -> None:
+        start = 0
+        while self._waiting + len(values) - start >= BLOCK:
+            stop = start + BLOCK - self._waiting
+            self._loose.append(values[start:stop])
+            self._put(np.sort(np.concatenate(self._loose))[_STRIDE // 2 :: _STRIDE], 0)
+            self._loose, self._waiting, start = [], 0, stop
+        if start < len(values):
+            self._loose.append(values[start:].copy())
+            self._waiting += len(values) - start
+        if len(self._loose) > 64:
+            self._loose = [np.concatenate(self._loose)]
+
+    def _put(self, points: NDArray[Any], level: int) -> None:
+        """Add a summary to its level: as in counting, two of one weight carry to the next."""
+        while level < len(self._levels) and (other := self._levels[level]) is not None:
+            points = np.sort(np.concatenate([other, points]))[self._chance.getrandbits(1) :: 2]
+            self._levels[level] = None
+            level += 1
+        self._levels += [None] * (level + 1 - len(self._levels))
+        self._levels[level] = points
+
+    def merge(self, other: Quantiles) -> None:
+        """Take what another has seen."""
+        self.nan += other.nan
+        self.inf += other.inf
+        if not other.count:
+            return
+        self._widen(other.min, other.max)
+        self.count += other.count
+        for level, points in enumerate(other._levels):
+            if points is not None:
+                self._put(points, level)
+        for values in other._loose:
+            self._take(values)
+
+    @property
+    def rank_error(self) -> float:
+        """How far the rank of any answer may be off, as a share of all values: 0 while there are few."""
+        return (len(self._levels) / 2 + 0.5) / POINTS if self._levels else 0.0
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that the values held take."""
+        held = [*self._loose, *(points for points in self._levels if points is not None)]
+        return sum(values.nbytes for values in held)
+
+    def _weighed(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """Return the values held in order, and how many values up to and with each they stand for."""
+        held = [(points, _STRIDE << level) for level, points in enumerate(self._levels) if points is not None]
+        held += [(values, 1) for values in self._loose]
+        values = np.concatenate([values for values, _ in held])
+        weights = np.repeat([weight for _, weight in held], [len(values) for values, _ in held])
+        order = np.argsort(values, kind="stable")
+        return values[order], np.cumsum(weights[order])
+
+    def quantile(self, share: float) -> Any:
+        """Return the value that this share of all values does not exceed; None if there are none."""
+        return self.quantiles([share])[0]
+
+    def quantiles(self, shares: Sequence[float]) -> list[Any]:
+        """Return the value for each share from 0 to 1: the least for 0, the greatest for 1."""
+        if not self.count:
+            return [None] * len(shares)
+        values, upto = self._weighed()
+        places = np.searchsorted(upto, np.asarray(shares) * self.count).clip(0, len(values) - 1)
+        ends = {0.0: self.min, 1.0: self.max}
+        return [ends.get(share, values[place].item()) for share, place in zip(shares, places, strict=True)]
+
+    def rank(self, value: Any) -> int:
+        """Return how many values are not greater than `value`, within `rank_error`."""
+        if not self.count:
+            return 0
+        values, upto = self._weighed()
+        return int(np.concatenate([[0], upto])[np.searchsorted(values, value, side="right")])
+
+    def histogram(self, bins: int = 20) -> tuple[list[float], list[int]]:
+        """Return the edges of bins of equal width, and how many values are in each, within twice `rank_error`.
+
+        Whole numbers in a narrow range have a bin each.
+
+        >>> quantiles = Quantiles()
+        >>> quantiles.add(np.array([1, 1, 2, 4]))
+        >>> quantiles.histogram()
+        ([1.0, 2.0, 3.0, 4.0, 5.0], [2, 1, 0, 1])
+        """
+        if not self.count:
+            return [], []
+        values, upto = self._weighed()
+        edges = _edges(self.min, self.max, bins, whole=values.dtype.kind in "iub")
+        # A value on an edge belongs to the bin that starts there, except for the last edge.
+        below = np.concatenate([[0], upto])[np.searchsorted(values, edges[1:-1], side="left")]
+        counts = np.diff(np.concatenate([[0], below, [self.count]]))
+        return edges.tolist(), counts.tolist()
+
+
+_STRIDE: Final = BLOCK // POINTS
+
+
+def _edges(least: Any, greatest: Any, bins: int, *, whole: bool) -> NDArray[np.float64]:
+    if whole and greatest - least < bins and abs(least) < 2**52:
+        return np.arange(int(least), int(greatest) + 2, dtype=np.float64)
+    low, high = float(least), float(greatest)
+    share = np.linspace(0, 1, bins + 1)
+    # Not low + share * (high - low), which may overflow.
+    return np.maximum.accumulate(low * (1 - share) + high * share) if low < high else np.array([low, high])
+
+
+class TopValues:
+    """The values that are met most often (Misra and Gries), in memory for a few thousand of them.
+
+    Counts are exact while at most a thousand different values were met. Then those that are rare are forgotten, and
+    every count is "at least": what it may be short of is `error`, at most a 1,024th of all values. So no value with a
+    larger share is ever missed.
+
+    >>> top = TopValues()
+    >>> top.add(["cat", "dog", "cat"])
+    >>> top.most_common(1), top.exact
+    ([('cat', 2)], True)
+    """
+
+    def __init__(self, keep: int = COUNTED) -> None:
+        self.total = 0
+        self.error = 0
+        self._keep = keep
+        self._counts: dict[Any, int] = {}
+
+    def add(self, values: Iterable[Hashable]) -> None:
+        """Take values."""
+        counts = self._counts
+        for value in values:
+            counts[value] = counts.get(value, 0) + 1
+            self.total += 1
+            if len(counts) > 4 * self._keep:
+                self._forget()
+
+    def add_array(self, values: NDArray[Any]) -> None:
+        """Take numbers, the fast way."""
+        self.add_counts(*np.unique(values, return_counts=True))
+
+    def add_counts(self, values: NDArray[Any], counts: NDArray[np.int64]) -> None:
+        """Take each value so many times; no value twice."""
+        if len(values) > 4 * self._keep:
+            # Forget in NumPy what would only pass through the dict.
+            least = int(np.partition(counts, -self._keep - 1)[-self._keep - 1])
+            self.error += least
+            self.total += int(np.minimum(counts, least).sum())
+            values, counts = values[counts > least], counts[counts > least] - least
+        self.add_all(zip(values.tolist(), counts.tolist(), strict=True))
+
+    def add_all(self, counted: Iterable[tuple[Any, int]]) -> None:
+        """Take each value so many times."""
+        counts = self._counts
+        for value, count in counted:
+            counts[value] = counts.get(value, 0) + count
+            self.total += count
+        if len(counts) > 4 * self._keep:
+            self._forget()
+
+    def _forget(self) -> None:
+        """Take from every count that of the first value not kept, so that no more than `keep` are left."""
+        least = sorted(self._counts.values())[-self._keep - 1]
+        self.error += least
+        self._counts = {value: count - least for value, count in self._counts.items() if count > least}
+
+    def merge(self, other: TopValues) -> None:
+        """Take what another has seen."""
+        total = self.total + other.total
+        self.error += other.error
+        self.add_all(other._counts.items())
+        self.total = total
+
+    @property
+    def exact(self) -> bool:
+        """Whether every count is exact; else it is "at least"."""
+        return self.error == 0
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
+    def most_common(self, count: int) -> list[tuple[Any, int]]:
+        """Return the values met most often and their counts; equals in the order of their text."""
+        return sorted(self._counts.items(), key=lambda item: (-item[1], str(item[0])))[:count]
+
+
+class Distinct:
+    """How many different values there are, from the least 2,048 of their hashes.
+
+    Exact while there are fewer. What is merged, and in which order, makes no difference at all.
+
+    >>> distinct = Distinct()
+    >>> distinct.add(np.array([1, 2, 2, 3]))
+    >>> distinct.estimate(), distinct.exact
+    (3, True)
+    """
+
+    def __init__(self, keep: int = HASHES) -> None:
+        self._keep = keep
+        self._hashes = np.empty(0, np.uint64)
+
+    def add(self, values: NDArray[Any]) -> None:
+        """Take numbers, none of them NaN."""
+        self.add_keys(_bits(values.ravel()))
+
+    def add_keys(self, keys: NDArray[np.uint64]) -> None:
+        """Take values by keys that are the same for the same value, such as its bits or a checksum."""
+        self._take(_mixed(keys))
+
+    def _take(self, hashes: NDArray[np.uint64]) -> None:
+        if not self.exact:
+            hashes = hashes[hashes < self._hashes[-1]]
+        if hashes.size:
+            self._hashes = np.unique(np.concatenate([self._hashes, hashes]))[: self._keep]
+
+    def merge(self, other: Distinct) -> None:
+        """Take what another has seen."""
+        self._take(other._hashes)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the number is exact; else its standard error is 2.2%."""
+        return len(self._hashes) < self._keep
+
+    def estimate(self) -> int:
+        """Return the number of different values."""
+        if self.exact:
+            return len(self._hashes)
+        return round((self._keep - 1) * 2.0**64 / float(self._hashes[-1]))
+
+
+def _bits(values: NDArray[Any]) -> NDArray[np.uint64]:
+    if values.dtype.kind == "f":
+        # Adding zero makes 0.0 of -0.0, which equals it.
+        return (values.astype(np.float64) + 0.0).view(np.uint64)
+    if values.dtype.kind == "c":
+        real, imaginary = _bits(np.ascontiguousarray(values.real)), _bits(np.ascontiguousarray(values.imag))
+        return real ^ _mixed(imaginary)
+    return values.astype(np.uint64 if values.dtype.kind == "u" else np.int64).view(np.uint64)
+
+
+def _mixed(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return a hash of each key: splitmix64's, which turns any difference into a difference in half of the bits."""
+    mixed = keys + np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed ^= mixed >> np.uint64(shift)
+        mixed *= np.uint64(factor)
+    return mixed ^ (mixed >> np.uint64(31))
