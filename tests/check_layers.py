@@ -20,6 +20,8 @@ ORDER = (
     ("examples",),
     ("schema",),
     ("storage",),
+    ("dataset",),
+    ("tools",),
     ("__init__",),
 )
 LAYERS = {part: layer for layer, parts in enumerate(ORDER) for part in parts}

@@ -1,6 +1,7 @@
 // The Arrow C data interface: columns described in Python, handed over without a copy and without pyarrow.
 #include <nanobind/stl/string.h>
 
+#include <cerrno>
 #include <memory>
 #include <vector>
 
@@ -34,6 +35,14 @@ struct ArrowArray {
   ArrowArray** children;
   ArrowArray* dictionary;
   void (*release)(ArrowArray*);
+  void* private_data;
+};
+
+struct ArrowArrayStream {
+  int (*get_schema)(ArrowArrayStream*, ArrowSchema*);
+  int (*get_next)(ArrowArrayStream*, ArrowArray*);
+  const char* (*get_last_error)(ArrowArrayStream*);
+  void (*release)(ArrowArrayStream*);
   void* private_data;
 };
 
@@ -103,10 +112,9 @@ void fill(nb::tuple node, ArrowArray& to) {
   adopt(to, std::move(owned));
 }
 
+// The capsule that owns a filled struct.
 template <typename Struct>
-nb::object to_capsule(nb::tuple node, const char* name) {
-  auto filled = std::make_unique<Struct>();
-  fill(node, *filled);
+nb::object to_capsule(std::unique_ptr<Struct> filled, const char* name) {
   PyObject* capsule = PyCapsule_New(filled.get(), name, [](PyObject* self) {
     auto* kept = static_cast<Struct*>(PyCapsule_GetPointer(self, PyCapsule_GetName(self)));
     // A consumer that took the contents has left release empty.
@@ -114,11 +122,72 @@ nb::object to_capsule(nb::tuple node, const char* name) {
     delete kept;
   });
   if (capsule == nullptr) {
-    release(filled.get());
+    filled->release(filled.get());
     throw nb::python_error();
   }
   filled.release();
   return nb::steal(capsule);
+}
+
+template <typename Struct>
+nb::object node_capsule(nb::tuple node, const char* name) {
+  auto filled = std::make_unique<Struct>();
+  fill(node, *filled);
+  return to_capsule(std::move(filled), name);
+}
+
+// A stream of the nodes that a Python iterator gives; called from any thread.
+struct Nodes {
+  nb::object schema, nodes;
+  std::string error;
+
+  // 0, or an errno with the words kept for get_last_error.
+  template <typename Step>
+  int guard(Step step) {
+    const nb::gil_scoped_acquire gil;
+    try {
+      step();
+      return 0;
+    } catch (const std::exception& failed) {
+      error = failed.what();
+      return EIO;
+    }
+  }
+
+  static Nodes& of(ArrowArrayStream* self) { return *static_cast<Nodes*>(self->private_data); }
+
+  static int get_schema(ArrowArrayStream* self, ArrowSchema* out) {
+    return of(self).guard([&] {
+      *out = {};
+      fill(nb::cast<nb::tuple>(of(self).schema), *out);
+    });
+  }
+
+  static int get_next(ArrowArrayStream* self, ArrowArray* out) {
+    return of(self).guard([&] {
+      *out = {};  // without a release: the end
+      nb::object node = nb::steal(PyIter_Next(of(self).nodes.ptr()));
+      if (node.is_valid())
+        fill(nb::cast<nb::tuple>(node), *out);
+      else if (PyErr_Occurred() != nullptr)
+        throw nb::python_error();
+    });
+  }
+
+  static const char* get_last_error(ArrowArrayStream* self) { return of(self).error.c_str(); }
+
+  static void release(ArrowArrayStream* self) {
+    const nb::gil_scoped_acquire gil;
+    delete &of(self);
+    self->release = nullptr;
+  }
+};
+
+nb::object stream_capsule(nb::object schema, nb::object nodes) {
+  auto filled = std::make_unique<ArrowArrayStream>();
+  *filled = {Nodes::get_schema, Nodes::get_next, Nodes::get_last_error, Nodes::release,
+             new Nodes{std::move(schema), std::move(nodes), {}}};
+  return to_capsule(std::move(filled), "arrow_array_stream");
 }
 
 }  // namespace
@@ -127,13 +196,17 @@ void bind_arrow(nb::module_& m) {
   m.def(
       "arrow_array",
       [](nb::tuple node) {
-        return nb::make_tuple(to_capsule<ArrowSchema>(node, "arrow_schema"),
-                              to_capsule<ArrowArray>(node, "arrow_array"));
+        return nb::make_tuple(node_capsule<ArrowSchema>(node, "arrow_schema"),
+                              node_capsule<ArrowArray>(node, "arrow_array"));
       },
       "node"_a, nb::sig("def arrow_array(node: tuple[typing.Any, ...]) -> tuple[object, object]"),
       "Return the capsules of the Arrow C data interface for (format, name, nullable, length, null_count, "
       "buffers, "
       "children).");
+  m.def("arrow_stream", &stream_capsule, "schema"_a, "nodes"_a,
+        nb::sig("def arrow_stream(schema: tuple[typing.Any, ...], "
+                "nodes: collections.abc.Iterator[tuple[typing.Any, ...]]) -> object"),
+        "Return the capsule of a stream of such nodes, all of the schema's format.");
 }
 
 }  // namespace recordkit

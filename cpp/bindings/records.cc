@@ -78,7 +78,8 @@ nb::object chunk_column(const Chunk& chunk, bool offsets) {
 }
 
 // The chunk over a buffer, with the fault that ended the scan and where.
-std::tuple<Chunk, int, uint64_t> scan_buffer(nb::object data, uint64_t max_record_bytes) {
+std::tuple<Chunk, int, uint64_t> scan_buffer(nb::object data, uint64_t max_record_bytes, uint64_t file_offset,
+                                             uint64_t first_record) {
   auto view = std::make_shared<BufferView>(data);
   Chunk chunk;
   chunk.data = view->bytes().data();
@@ -89,6 +90,8 @@ std::tuple<Chunk, int, uint64_t> scan_buffer(nb::object data, uint64_t max_recor
     end = check_payloads(chunk, hop(chunk, 0, SIZE_MAX, UINT64_MAX, max_record_bytes));
   }
   chunk.size = end.offset;
+  chunk.file_offset = file_offset;
+  chunk.first_record = first_record;
   chunk.owner = std::move(view);
   return {std::move(chunk), static_cast<int>(end.fault), end.offset};
 }
@@ -187,8 +190,10 @@ void bind_records(nb::module_& m) {
       .def_ro("first_record", &Chunk::first_record, "The number of the first record in its file.")
       .def_ro("file_offset", &Chunk::file_offset, "Where the chunk starts in its file.");
 
-  m.def("scan", &scan_buffer, "data"_a, "max_record_bytes"_a,
-        "Return the sound records at the start of a buffer, the fault behind them (0: none) and its offset.");
+  m.def("scan", &scan_buffer, "data"_a, "max_record_bytes"_a, "file_offset"_a = 0, "first_record"_a = 0,
+        "Return the sound records at the start of a buffer, the fault behind them (0: none) and its offset "
+        "in the "
+        "buffer.");
   m.def("pack", &pack, "payloads"_a,
         nb::sig("def pack(payloads: collections.abc.Iterable[typing_extensions.Buffer]) -> Chunk"),
         "Frame every payload.");
@@ -203,6 +208,8 @@ void bind_records(nb::module_& m) {
                                     file_offset, first_record);
           },
           "file"_a, "chunk_bytes"_a, "max_record_bytes"_a, "file_offset"_a = 0, "first_record"_a = 0)
+      .def_prop_ro("next_record", &RecordReader::next_record,
+                   "The number of the first record that was not handed out.")
       .def(
           "next",
           [](RecordReader& reader, std::optional<size_t> records) {

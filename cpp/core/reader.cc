@@ -121,6 +121,11 @@ ReadResult RecordReader::next(size_t max_records, bool whole_count) {
   return result;
 }
 
+uint64_t RecordReader::next_record() {
+  std::lock_guard lock(mutex_);
+  return next_record_;
+}
+
 ScanEnd RecordReader::take(Chunk& chunk, size_t max_records, bool whole_count) {
   const std::unique_lock lock = take_turn(mutex_);
   chunk.first_record = next_record_;

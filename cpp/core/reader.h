@@ -56,6 +56,9 @@ class RecordReader {
   // gives the same fault with no record.
   ReadResult next(size_t max_records = SIZE_MAX, bool whole_count = false);
 
+  // The number of the first record that was not handed out: at the end, how many there are.
+  uint64_t next_record();
+
  private:
   class Pool;
 

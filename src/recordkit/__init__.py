@@ -23,8 +23,9 @@ from recordkit.errors import (
 )
 
 if TYPE_CHECKING:
-    from recordkit import columns, examples, images, progress, records, schema, storage, workers
+    from recordkit import columns, dataset, examples, images, progress, records, schema, storage, workers
     from recordkit.columns import Batch, BytesColumn, Ragged
+    from recordkit.dataset import Dataset, open  # noqa: A004 - the verb that a user would say
     from recordkit.schema import Array, Field, Schema, TensorProto
     from recordkit.storage import append, commit, create, discard, quarantined, write
     from recordkit.workers import AUTO, Processes, Threads
@@ -35,6 +36,7 @@ __all__ = [
     "Batch",
     "BytesColumn",
     "CorruptRecordError",
+    "Dataset",
     "Field",
     "MissingExtraError",
     "Processes",
@@ -52,10 +54,12 @@ __all__ = [
     "columns",
     "commit",
     "create",
+    "dataset",
     "discard",
     "errors",
     "examples",
     "images",
+    "open",
     "progress",
     "quarantined",
     "records",
@@ -72,6 +76,7 @@ _PLACES = {
     "Array": "schema",
     "Batch": "columns",
     "BytesColumn": "columns",
+    "Dataset": "dataset",
     "Field": "schema",
     "Processes": "workers",
     "Ragged": "columns",
@@ -82,6 +87,7 @@ _PLACES = {
     "commit": "storage",
     "create": "storage",
     "discard": "storage",
+    "open": "dataset",
     "quarantined": "storage",
     "write": "storage",
 }

@@ -13,6 +13,8 @@ import numpy as np
 from recordkit import _core
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
 Node = tuple[str, str, bool, int, int, list[Any], list[Any]]
@@ -37,6 +39,17 @@ def export(root: Node) -> tuple[object, object]:
     """Return the capsules of a node."""
     schema, array = _core.arrow_array(root)
     return schema, array
+
+
+def export_stream(schema: Node, nodes: Iterator[Node]) -> object:
+    """Return the capsule of a stream of nodes of one format."""
+    return _core.arrow_stream(schema, nodes)
+
+
+def nullable(child: Node) -> Node:
+    """Return the node of a field that may be missing, whether or not it is in these rows."""
+    kind, name, _, *rest = child
+    return (kind, name, True, *rest)  # type: ignore[return-value]
 
 
 def struct(children: list[Node], rows: int) -> Node:

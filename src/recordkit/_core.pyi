@@ -85,9 +85,9 @@ class Chunk:
 
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
-def scan(data: object, max_record_bytes: int) -> tuple[Chunk, int, int]:
+def scan(data: object, max_record_bytes: int, file_offset: int = 0, first_record: int = 0) -> tuple[Chunk, int, int]:
     """
-    Return the sound records at the start of a buffer, the fault behind them (0: none) and its offset.
+    Return the sound records at the start of a buffer, the fault behind them (0: none) and its offset in the buffer.
     """
 
 def pack(payloads: Iterable[Buffer]) -> Chunk:
@@ -97,6 +97,10 @@ class Reader:
     """Reads framed records from a descriptor or an object with readinto()."""
 
     def __init__(self, file: object, chunk_bytes: int, max_record_bytes: int, file_offset: int = 0, first_record: int = 0) -> None: ...
+
+    @property
+    def next_record(self) -> int:
+        """The number of the first record that was not handed out."""
 
     def next(self, records: int | None = None) -> tuple[Chunk, int, int]:
         """
@@ -167,6 +171,11 @@ class RowBuilder:
 def arrow_array(node: tuple[Any, ...]) -> tuple[object, object]:
     """
     Return the capsules of the Arrow C data interface for (format, name, nullable, length, null_count, buffers, children).
+    """
+
+def arrow_stream(schema: tuple[Any, ...], nodes: Iterator[tuple[Any, ...]]) -> object:
+    """
+    Return the capsule of a stream of such nodes, all of the schema's format.
     """
 
 def exchange(a: bytes, b: bytes) -> int:

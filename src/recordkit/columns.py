@@ -13,11 +13,11 @@ import numpy as np
 from recordkit import _arrow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 
     from numpy.typing import NDArray
 
-__all__ = ["Batch", "BytesColumn", "Column", "Ragged"]
+__all__ = ["Batch", "BytesColumn", "Column", "Ragged", "arrow_stream"]
 
 
 class BytesColumn:
@@ -350,5 +350,21 @@ class Batch:
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
         """Offer the batch to Arrow as a struct of its columns: a record batch."""
+        return _arrow.export(self._arrow_node())
+
+    def _arrow_node(self) -> _arrow.Node:
         children = [_arrow.node(self[name], name, self._valid.get(name)) for name in self._columns]
-        return _arrow.export(_arrow.struct(children, self._rows))
+        return _arrow.struct(children, self._rows)
+
+
+def arrow_stream(empty: Batch, batches: Iterable[Batch], optional: Set[str] = frozenset()) -> object:
+    """Return batches as an Arrow C stream.
+
+    Args:
+        empty: A batch of no rows with the same columns, to tell their types.
+        batches: What to stream, made as it is asked for.
+        optional: The columns that may lack values.
+    """
+    children = [_arrow.node(empty[name], name) for name in empty.names]
+    children = [_arrow.nullable(child) if child[1] in optional else child for child in children]
+    return _arrow.export_stream(_arrow.struct(children, 0), (batch._arrow_node() for batch in batches))

@@ -51,7 +51,8 @@ _FAULTS = (
 )
 
 
-def _corrupt(fault: int, *, path: str | None, record: int, offset: int) -> CorruptRecordError:
+def corrupt(fault: int, *, path: str | None, record: int, offset: int) -> CorruptRecordError:
+    """Return the error for a fault that the core found."""
     kind, words = _FAULTS[fault]
     where = f"{path}: " if path else ""
     text = f"{where}record {record} at byte {offset}: {words}"
@@ -97,7 +98,7 @@ def chunk(data: Buffer, *, path: str | None = None, max_record_bytes: int = NO_L
     """
     records, fault, offset = _core.scan(data, max_record_bytes)
     if fault:
-        raise _corrupt(fault, path=path, record=len(records), offset=offset)
+        raise corrupt(fault, path=path, record=len(records), offset=offset)
     return records
 
 
@@ -178,12 +179,17 @@ class Reader:
             raise self._pending
         found, fault, offset = self._core.next(records)
         if fault:
-            error = _corrupt(fault, path=self._path, record=found.first_record + len(found), offset=offset)
+            error = corrupt(fault, path=self._path, record=found.first_record + len(found), offset=offset)
             with self._lock:
                 self._pending = self._pending or error
             if not len(found):
                 raise self._pending
         return found if len(found) else None
+
+    @property
+    def next_record(self) -> int:
+        """The number of the first record that was not given out; at the end, how many there are."""
+        return self._core.next_record
 
     def __iter__(self) -> Iterator[Chunk]:
         while (found := self.read()) is not None:

@@ -43,13 +43,13 @@ def check_facts(path: Path) -> None:
     assert shard["name"] == path.name
     assert (shard["bytes"], shard["raw_bytes"], shard["records"]) == (len(data), len(raw), len(records.scan(raw)))
     assert (shard["crc32c"], shard["digest"]) == (f"{_core.crc32c(data):08x}", digest.hexdigest())
-    with Index(path.parent / "_recordkit" / f"{path.name}.rki", Fingerprint.of(path)) as index:
-        starts = [index.block(number)[0] for number in range(-(-len(index) // 1024))]
-        assert np.concatenate([np.empty(0, np.uint64), *starts]).tolist() == records.scan(raw).tolist()
-        for member in index.members():
-            rest = gzip.decompress(data[member["file"] :])
-            assert rest == raw[member["raw"] :]
-            assert [*records.scan(raw).tolist(), len(raw)][member["record"]] == member["raw"]
+    index = Index(path.parent / "_recordkit" / f"{path.name}.rki", Fingerprint.of(path))
+    starts = [index.block(number)[0] for number in range(-(-len(index) // 1024))]
+    assert np.concatenate([np.empty(0, np.uint64), *starts]).tolist() == records.scan(raw).tolist()
+    for member in index.members():
+        rest = gzip.decompress(data[member["file"] :])
+        assert rest == raw[member["raw"] :]
+        assert [*records.scan(raw).tolist(), len(raw)][member["record"]] == member["raw"]
 
 
 class TestFolder:
@@ -204,8 +204,8 @@ class TestLoneFile:
             writer.write_batch({"x": [bytes(n % 900) for n in range(5000)]})
 
         check_facts(path)
-        with Index(tmp_path / "_recordkit" / f"{path.name}.rki", Fingerprint.of(path)) as index:
-            assert len(index.members()) > 4
+        index = Index(tmp_path / "_recordkit" / f"{path.name}.rki", Fingerprint.of(path))
+        assert len(index.members()) > 4
         assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
     def test_a_plain_file_of_others_is_extended(self, tmp_path: Path) -> None:

@@ -51,9 +51,9 @@ class TestIndex:
         lengths = lengths_of(runs)
         with ways.folder() as folder:
             (folder / "index").write_bytes(build(lengths))
-            with Index(folder / "index", FILE) as index:
-                found = blocks(index)
-                count, size = len(index), index.raw_bytes
+            index = Index(folder / "index", FILE)
+            found = blocks(index)
+            count, size = len(index), index.raw_bytes
 
         frames = lengths + np.uint64(16)
         ends = np.cumsum(frames)
@@ -101,11 +101,11 @@ class TestIndex:
         damaged[-1] ^= 1
         (tmp_path / "index").write_bytes(damaged)
 
-        with Index(tmp_path / "index", FILE) as index:
-            index.block(0)
-            index.block(1)
-            with pytest.raises(ValueError, match="block 2 of the index is damaged"):
-                index.block(2)
+        index = Index(tmp_path / "index", FILE)
+        index.block(0)
+        index.block(1)
+        with pytest.raises(ValueError, match="block 2 of the index is damaged"):
+            index.block(2)
 
     @pytest.mark.parametrize("other", [Fingerprint(4, 6, 7), Fingerprint(5, 0, 7), Fingerprint(5, 6, 0)])
     def test_the_index_of_another_file_is_refused(self, tmp_path: Path, other: Fingerprint) -> None:
@@ -118,9 +118,9 @@ class TestIndex:
 def reads(path: Path) -> bool:
     """Whether the whole index can be read without an error."""
     try:
-        with Index(path, FILE) as index:
-            blocks(index)
-            index.members()
+        index = Index(path, FILE)
+        blocks(index)
+        index.members()
     except ValueError:
         return False
     return True
@@ -135,10 +135,10 @@ class TestWritten:
         )
 
         for path, raw in zip(reading.files(tmp_path / "a"), reading.raws(tmp_path / "a"), strict=True):
-            with Index(tmp_path / "a/_recordkit" / f"{path.name}.rki", Fingerprint.of(path)) as index:
-                starts = np.concatenate([starts for starts, _ in blocks(index)])
-                assert starts.tolist() == records.scan(raw).tolist()
-                assert index.raw_bytes == len(raw)
+            index = Index(tmp_path / "a/_recordkit" / f"{path.name}.rki", Fingerprint.of(path))
+            starts = np.concatenate([starts for starts, _ in blocks(index)])
+            assert starts.tolist() == records.scan(raw).tolist()
+            assert index.raw_bytes == len(raw)
 
     def test_gzip_members_can_be_read_from_where_it_says(self, tmp_path: Path) -> None:
         import gzip
@@ -148,8 +148,8 @@ class TestWritten:
         rk.write(tmp_path / "a.tfrecord", {"x": payloads}, {"x": "bytes"}, compression="gzip")
         path, raw = tmp_path / "a.tfrecord", reading.raws(tmp_path / "a.tfrecord")[0]
 
-        with Index(tmp_path / "_recordkit/a.tfrecord.rki", Fingerprint.of(path)) as index:
-            members = index.members()
+        index = Index(tmp_path / "_recordkit/a.tfrecord.rki", Fingerprint.of(path))
+        members = index.members()
 
         assert len(members) == 3
         offsets = records.scan(raw)

@@ -3,28 +3,45 @@
 What is on disk is written down in docs/format.
 """
 
+from ._bytes import ByteFile, LocalFile, ObjectFile, OpenFiles, PipeFile
 from ._commit import commit
 from ._create import append, create, discard, quarantined, write
+from ._damage import Damage
 from ._index import Fingerprint, Index
+from ._locate import Located, locate
 from ._manifest import Manifest, Shard
 from ._publish import recover
 from ._quarantine import BadRow, Lost
+from ._record_file import RecordFile
+from ._streams import Stream
+from ._walk import walk
 from ._writer import Writer, Written
 
 __all__ = [
     "BadRow",
+    "ByteFile",
+    "Damage",
     "Fingerprint",
     "Index",
+    "LocalFile",
+    "Located",
     "Lost",
     "Manifest",
+    "ObjectFile",
+    "OpenFiles",
+    "PipeFile",
+    "RecordFile",
     "Shard",
+    "Stream",
     "Writer",
     "Written",
     "append",
     "commit",
     "create",
     "discard",
+    "locate",
     "quarantined",
     "recover",
+    "walk",
     "write",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import OrderedDict
 from typing import IO, TYPE_CHECKING, Protocol
 
 from recordkit.errors import StorageError
@@ -11,6 +12,8 @@ from recordkit.errors import StorageError
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
+
+_KEPT = 64 << 10
 
 
 class ByteFile(Protocol):
@@ -94,6 +97,36 @@ class LocalFile:
         return LocalFile, (self.path,)
 
 
+class OpenFiles:
+    """Keeps files open that are read now and then, yet never more than `most` of them.
+
+    Args:
+        most: How many stay open when nobody uses them.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._users: OrderedDict[LocalFile, int] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def borrow(self, file: LocalFile) -> int:
+        """Return the descriptor, which stays open until `give_back`."""
+        with self._lock:
+            self._users[file] = self._users.get(file, 0) + 1
+            self._users.move_to_end(file)
+        return file.descriptor
+
+    def give_back(self, file: LocalFile) -> None:
+        """Let the file be closed when others are wanted."""
+        with self._lock:
+            self._users[file] -= 1
+            if len(self._users) > self._most:
+                idle = next((old for old, users in self._users.items() if not users), None)
+                if idle is not None:
+                    del self._users[idle]
+                    idle.close()
+
+
 class ObjectFile:
     """A seekable file object that someone else opened and will close."""
 
@@ -109,8 +142,58 @@ class ObjectFile:
         """Return `size` bytes from `offset` on; fewer only at the end of the file."""
         with self._lock:
             self._file.seek(offset)
-            pieces, left = [], size
-            while left and (piece := self._file.read(left)):
-                pieces.append(piece)
-                left -= len(piece)
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+            return _read_all(self._file, size)
+
+
+class PipeFile:
+    """What can only be read from front to back, such as the standard input.
+
+    The beginning is kept, so that it can be looked at before it is read.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        own = getattr(file, "name", None)
+        self.name = own if isinstance(own, str) else f"<{type(file).__name__}>"
+        self._file = file
+        self._kept = _read_all(file, _KEPT)
+        self._at = len(self._kept)
+        self._ended = self._at < _KEPT
+        self._lock = threading.Lock()
+
+    @property
+    def size(self) -> int:
+        """How many bytes there are; of a pipe that has not ended, more than there can be."""
+        return self._at if self._ended else 1 << 62
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        """Return `size` bytes from `offset` on; fewer only at the end.
+
+        Raises:
+            StorageError: They have been read already, or are not the next ones.
+        """
+        with self._lock:
+            if offset < len(self._kept):
+                first = self._kept[offset : offset + size]
+                return first + (self._next(size - len(first)) if self._at == len(self._kept) else b"")
+            if offset != self._at and not (self._ended and offset >= self._at):
+                message = (
+                    f"{self.name}: a pipe is read once, from front to back\n"
+                    "  Save it to a file to count its records, read them in any order or read them twice."
+                )
+                raise StorageError(message, path=self.name)
+            return self._next(size)
+
+    def _next(self, size: int) -> bytes:
+        piece = _read_all(self._file, size)
+        self._at += len(piece)
+        self._ended = self._ended or len(piece) < size
+        return piece
+
+
+def _read_all(file: IO[bytes], size: int) -> bytes:
+    """Return `size` bytes; fewer only at the end."""
+    pieces, left = [], size
+    while left and (piece := file.read(left)):
+        pieces.append(piece)
+        left -= len(piece)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)

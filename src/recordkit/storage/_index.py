@@ -7,19 +7,25 @@ The format is written down in docs/format/index.md.
 
 from __future__ import annotations
 
+import io
+import os
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final
 
 import numpy as np
 
 from recordkit import _core
+
+from ._bytes import LocalFile
 
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import Self
 
     from numpy.typing import NDArray
+
+    from ._bytes import ByteFile
 
 BLOCK: Final = 1024
 MAGIC: Final = b"RKINDEX1"
@@ -41,11 +47,14 @@ class Fingerprint:
     @classmethod
     def of(cls, path: Path) -> Self:
         """Return the fingerprint of a file."""
-        with path.open("rb") as file:
-            first = file.read(_ENDS)
-            size = file.seek(0, 2)
-            file.seek(max(0, size - _ENDS))
-            return cls(size, _core.crc32c(first), _core.crc32c(file.read(_ENDS)))
+        return cls.of_bytes(LocalFile(path))
+
+    @classmethod
+    def of_bytes(cls, file: ByteFile) -> Self:
+        """Return the fingerprint of whatever bytes can be read from."""
+        size = file.size
+        first, last = file.read_at(0, _ENDS), file.read_at(max(0, size - _ENDS), _ENDS)
+        return cls(size, _core.crc32c(first), _core.crc32c(last))
 
     @classmethod
     def of_joined(cls, path: Path, size: int, more: Path) -> Self:
@@ -118,42 +127,37 @@ def _width(largest: int) -> int:
 
 
 class Index:
-    """The index of one shard, read a block at a time.
+    """The index of one shard, read a block at a time. No file stays open.
 
     Args:
-        path: The index file.
+        source: The index file, or its bytes.
         fingerprint: That of the shard as it is now.
 
     Raises:
         ValueError: It is damaged, or belongs to another file.
     """
 
-    def __init__(self, path: Path, fingerprint: Fingerprint) -> None:
-        self._file = path.open("rb", buffering=0)
-        try:
-            self._read(fingerprint, path)
-        except BaseException:
-            self._file.close()
-            raise
-
-    def _read(self, fingerprint: Fingerprint, path: Path) -> None:
-        data = self._file.read(_HEADER.size)
-        if (
-            len(data) < _HEADER.size
-            or data[:8] != MAGIC
-            or _core.crc32c(data[:-4]) != int.from_bytes(data[-4:], "little")
-        ):
-            message = f"{path}: not a sound index"
-            raise ValueError(message)
-        _, self._block, first, self.records, self.raw_bytes, size, last, table_crc, members, members_crc, _ = (
-            _HEADER.unpack(data)
-        )
-        if Fingerprint(size, first, last) != fingerprint:
-            message = f"{path}: the index of another file, or of this one before it changed"
-            raise ValueError(message)
-        table = self._file.read(-(-self.records // self._block) * _DIRECTORY.itemsize)
+    def __init__(self, source: Path | bytes, fingerprint: Fingerprint) -> None:
+        self._source = source
+        self.path = "the index" if isinstance(source, bytes) else str(source)
+        with self._opened() as file:
+            data = file.read(_HEADER.size)
+            if (
+                len(data) < _HEADER.size
+                or data[:8] != MAGIC
+                or _core.crc32c(data[:-4]) != int.from_bytes(data[-4:], "little")
+            ):
+                message = f"{self.path}: not a sound index"
+                raise ValueError(message)
+            _, self._block, first, self.records, self.raw_bytes, size, last, table_crc, members, members_crc, _ = (
+                _HEADER.unpack(data)
+            )
+            if Fingerprint(size, first, last) != fingerprint:
+                message = f"{self.path}: the index of another file, or of this one before it changed"
+                raise ValueError(message)
+            table = file.read(-(-self.records // self._block) * _DIRECTORY.itemsize)
         if _core.crc32c(table) != table_crc:
-            message = f"{path}: the directory of the index is damaged"
+            message = f"{self.path}: the directory of the index is damaged"
             raise ValueError(message)
         self._directory = np.frombuffer(table, _DIRECTORY)
         self._members = (members, members_crc)
@@ -161,11 +165,13 @@ class Index:
     def __len__(self) -> int:
         return int(self.records)
 
-    def __enter__(self) -> Self:
-        return self
+    def _opened(self) -> IO[bytes]:
+        return io.BytesIO(self._source) if isinstance(self._source, bytes) else self._source.open("rb", buffering=0)
 
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
+    def _read_at(self, offset: int, size: int) -> bytes:
+        with self._opened() as file:
+            file.seek(offset)
+            return file.read(size)
 
     def block(self, number: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Return where the records of a block start, and how long their frames are.
@@ -176,10 +182,9 @@ class Index:
         entry = self._directory[number]
         count = min(self._block, self.records - number * self._block)
         width = int(entry["width"])
-        self._file.seek(int(entry["at"]))
-        packed = self._file.read(count * width)
+        packed = self._read_at(int(entry["at"]), count * width) if width else b""
         if _core.crc32c(packed) != entry["crc"]:
-            message = f"block {number} of the index is damaged"
+            message = f"{self.path}: block {number} of the index is damaged"
             raise ValueError(message)
         frames = np.full(count, entry["least"], np.uint64)
         if width:
@@ -191,9 +196,10 @@ class Index:
         """Return where the gzip members start: fields `file`, `raw` and `record`."""
         count, crc = self._members
         size = count * _MEMBER.itemsize
-        self._file.seek(max(0, self._file.seek(0, 2) - size))
-        data = self._file.read(size)
+        with self._opened() as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - size))
+            data = file.read(size)
         if len(data) != size or _core.crc32c(data) != crc:
-            message = "the member table of the index is damaged"
+            message = f"{self.path}: the member table of the index is damaged"
             raise ValueError(message)
         return np.frombuffer(data, _MEMBER)

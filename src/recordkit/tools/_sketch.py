@@ -23,8 +23,8 @@ BLOCK: Final = 1 << 14
 POINTS: Final = 1 << 10
 # Values that are counted; those that are more than a 1,024th of all are always among them.
 COUNTED: Final = 1 << 10
-# Hashes that are kept: a standard error of 2.2%.
-HASHES: Final = 1 << 11
+# Hashes that are kept: a standard error of 1.6%.
+HASHES: Final = 1 << 12
 
 
 class Moments:
@@ -53,7 +53,8 @@ class Moments:
         with np.errstate(over="ignore", invalid="ignore"):
             one.mean = float(values.mean(dtype=np.float64))
             apart = values.astype(np.float64) - one.mean
-            one._squares = float(np.dot(apart, apart))
+            # Not np.dot: it wakes the threads of BLAS, and was 30 times slower beside other work on two processors.
+            one._squares = float(np.square(apart, out=apart).sum())
         self.merge(one)
 
     def merge(self, other: Moments) -> None:
@@ -122,7 +123,8 @@ class Quantiles:
         nan = int(np.isnan(values).sum())
         self.nan += nan
         self.inf += int(values.size - finite.sum()) - nan
-        return values[finite]
+        kept: NDArray[Any] = values[finite]
+        return kept
 
     def _widen(self, least: Any, greatest: Any) -> None:
         self.min = least if self.min is None else min(self.min, least)
@@ -167,7 +169,7 @@ class Quantiles:
     @property
     def rank_error(self) -> float:
         """How far the rank of any answer may be off, as a share of all values: 0 while there are few."""
-        return (len(self._levels) / 2 + 0.5) / POINTS if self._levels else 0.0
+        return len(self._levels) / (2 * POINTS)
 
     @property
     def nbytes(self) -> int:
@@ -193,7 +195,7 @@ class Quantiles:
         if not self.count:
             return [None] * len(shares)
         values, upto = self._weighed()
-        places = np.searchsorted(upto, np.asarray(shares) * self.count).clip(0, len(values) - 1)
+        places = np.searchsorted(upto, ranks(shares, self.count)).clip(0, len(values) - 1)
         ends = {0.0: self.min, 1.0: self.max}
         return [ends.get(share, values[place].item()) for share, place in zip(shares, places, strict=True)]
 
@@ -227,6 +229,14 @@ class Quantiles:
 _STRIDE: Final = BLOCK // POINTS
 
 
+def ranks(shares: Sequence[float], count: int) -> NDArray[np.float64]:
+    """Return the ranks that shares of `count` values have.
+
+    A little less than the product: 0.55 * 20 is more than 11 in floating point, and would ask for the 12th value.
+    """
+    return np.asarray(shares) * count * (1 - 1e-14)
+
+
 def _edges(least: Any, greatest: Any, bins: int, *, whole: bool) -> NDArray[np.float64]:
     if whole and greatest - least < bins and abs(least) < 2**52:
         return np.arange(int(least), int(greatest) + 2, dtype=np.float64)
@@ -257,11 +267,10 @@ class TopValues:
 
     def add(self, values: Iterable[Hashable]) -> None:
         """Take values."""
-        counts = self._counts
         for value in values:
-            counts[value] = counts.get(value, 0) + 1
+            self._counts[value] = self._counts.get(value, 0) + 1
             self.total += 1
-            if len(counts) > 4 * self._keep:
+            if len(self._counts) > 4 * self._keep:
                 self._forget()
 
     def add_array(self, values: NDArray[Any]) -> None:
@@ -314,7 +323,7 @@ class TopValues:
 
 
 class Distinct:
-    """How many different values there are, from the least 2,048 of their hashes.
+    """How many different values there are, from the least 4,096 of their hashes.
 
     Exact while there are fewer. What is merged, and in which order, makes no difference at all.
 
@@ -348,7 +357,7 @@ class Distinct:
 
     @property
     def exact(self) -> bool:
-        """Whether the number is exact; else its standard error is 2.2%."""
+        """Whether the number is exact; else its standard error is 1.6%."""
         return len(self._hashes) < self._keep
 
     def estimate(self) -> int:

@@ -1,0 +1,277 @@
+"""Dataset: the records of one or many files, selected, counted, looked up and gone through."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from recordkit import workers as _workers
+from recordkit.columns import arrow_stream
+from recordkit.errors import MissingExtraError, SchemaError
+from recordkit.workers import AUTO, Workers
+
+from . import _show
+from ._batching import Columns, Payloads
+from ._flow import Flow
+from ._skipping import Skipping
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from recordkit.schema import Schema
+    from recordkit.storage import Damage, RecordFile
+
+    from ._batching import Making
+    from ._records import Records
+
+_ROW_BYTES = 256 << 10  # a batch, where rows are asked for
+_ARROW_BYTES = 4 << 20
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Dataset:
+    """The records of one or many files. `recordkit.open` makes one.
+
+    Immutable: every method returns a new dataset and leaves this one as it was. Safe to use from many threads, and can
+    be pickled.
+
+    >>> import tempfile, recordkit as rk
+    >>> path = tempfile.mkdtemp() + "/numbers.tfrecord"
+    >>> _ = rk.write(path, [{"id": i, "square": i * i} for i in range(10)])
+    >>> ds = rk.open(path)
+    >>> len(ds), ds[7], ds[[9, 2]]["square"].tolist()
+    (10, {'id': 7, 'square': 49}, [81, 4])
+    >>> [batch["id"].tolist() for batch in ds.select("id").skip(3).batch(4)]
+    [[3, 4, 5, 6], [7, 8, 9]]
+    """
+
+    _records: Records
+    _name: str
+    _names: tuple[str, ...] | None = None
+    _parse: Callable[[bytes], Any] | None = None
+    _start: int = 0
+    _stop: int | None = None
+    _threads: Workers = AUTO
+    _splits: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
+    left_out: tuple[tuple[Path, str], ...] = ()
+
+    # --- What it is
+
+    @property
+    def schema(self) -> Schema | None:
+        """The names and types of the fields; None if the payloads are no Examples."""
+        schema = self._records.schema
+        return schema if schema is None or self._names is None else schema.select(*self._names)
+
+    @property
+    def splits(self) -> Mapping[str, tuple[Path, ...]]:
+        """The files of each split."""
+        return MappingProxyType(dict(self._splits))
+
+    @property
+    def shards(self) -> tuple[RecordFile, ...]:
+        """The files."""
+        return self._records.files
+
+    @property
+    def damage(self) -> tuple[Damage, ...]:
+        """What was passed over so far, with `on_error="skip"` or a function."""
+        return self._records.log.damage
+
+    def __len__(self) -> int:
+        start, stop = self._range()
+        return stop - start
+
+    def _range(self) -> tuple[int, int]:
+        count = self._records.count
+        stop = count if self._stop is None else min(self._stop, count)
+        return min(self._start, stop), stop
+
+    @property
+    def _making(self) -> Making:
+        schema = self._records.schema if self._parse is None else None
+        return Payloads(self._parse) if schema is None else Columns(schema, self._names)
+
+    # --- Which of it
+
+    def select(self, *names: str) -> Dataset:
+        """Return the dataset with these fields only, in this order; the others are not decoded.
+
+        Raises:
+            SchemaError: There is no such field.
+        """
+        schema = self._needed_schema()
+        schema.select(*names)
+        return replace(self, _names=names)
+
+    def drop(self, *names: str) -> Dataset:
+        """Return the dataset without these fields."""
+        return replace(self, _names=self._needed_schema().drop(*names).names)
+
+    def _needed_schema(self) -> Schema:
+        schema = self.schema if self._parse is None else None
+        if schema is None:
+            message = f"{self._name}: these records have no fields: they are read as payloads"
+            raise SchemaError(message)
+        return schema
+
+    def take(self, count: int) -> Dataset:
+        """Return the dataset of the first `count` records."""
+        stop = self._start + _natural(count, "count")
+        return replace(self, _stop=stop if self._stop is None else min(stop, self._stop))
+
+    def skip(self, count: int) -> Dataset:
+        """Return the dataset without the first `count` records."""
+        start = self._start + _natural(count, "count")
+        return replace(self, _start=start if self._stop is None else min(start, self._stop))
+
+    # --- At any place
+
+    def __getitem__(self, index: Any) -> Any:
+        """Return a row for a number, and a batch of columns for a slice, a list or an array of numbers or a mask."""
+        if isinstance(index, int | np.integer) and not isinstance(index, bool):
+            start, stop = self._range()
+            number = index + start if index >= 0 else index + stop
+            if not start <= number < stop:
+                message = f"{self._name}: record {index} of {stop - start}"
+                raise IndexError(message)
+            return self._records.row(int(number), self._making)
+        return self._records.many(self._numbers(index), self._making)
+
+    def _numbers(self, index: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return the numbers of records that an index means."""
+        start, stop = self._range()
+        count = stop - start
+        if isinstance(index, slice):
+            return np.arange(*index.indices(count), dtype=np.int64) + start
+        if isinstance(index, str):
+            message = f"{self._name}: a dataset is indexed by numbers; ds.select({index!r}) gives one of its fields"
+            raise TypeError(message)
+        numbers = np.asarray(index)
+        if numbers.dtype == np.bool_ and numbers.shape == (count,):
+            return np.flatnonzero(numbers).astype(np.int64) + start
+        if not numbers.size:
+            numbers = numbers.astype(np.int64)
+        if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
+            message = f"{self._name}: expected a number, a slice, or a list or array of numbers, found {index!r:.80}"
+            raise TypeError(message)
+        wrong = np.flatnonzero((numbers >= count) | (numbers < -count))
+        if len(wrong):
+            message = f"{self._name}: record {numbers[wrong[0]]} of {count}"
+            raise IndexError(message)
+        numbers = numbers.astype(np.int64)
+        return np.where(numbers < 0, numbers + stop, numbers + start)
+
+    def head(self, count: int = 5) -> Any:
+        """Return the first records as a batch; no index is needed."""
+        making = self._making
+        first = next(iter(self.take(count).batch(max(1, count), workers=1)), None)
+        return making.joined([]) if first is None else first
+
+    def sample(self, count: int, *, seed: int = 0) -> Any:
+        """Return `count` records as a batch, drawn at random without any twice, in the order of the files."""
+        numbers = np.random.default_rng(seed).choice(len(self), size=min(count, len(self)), replace=False)
+        return self[np.sort(numbers)]
+
+    # --- From front to back
+
+    def __iter__(self) -> Iterator[Any]:
+        making = self._making
+        for batch in self._flow(self._records.rows_in(_ROW_BYTES), making, self._threads):
+            yield from making.rows(batch)
+
+    def batch(self, size: int, *, drop_last: bool = False, workers: Workers | None = None) -> Batches:
+        """Return the records in batches of `size`: columns for Examples, lists of payloads otherwise.
+
+        Args:
+            size: How many records a batch has. Where damaged records are skipped, one may have fewer.
+            drop_last: Leave out a last batch that is shorter.
+            workers: How many threads decode; by default as many as when the dataset was opened.
+        """
+        return Batches(self, _natural(size, "size", least=1), drop_last, workers or self._threads)
+
+    def records(self) -> Iterator[bytes]:
+        """Yield the payloads as they are."""
+        for batch in self._flow(self._records.rows_in(_ROW_BYTES), Payloads(), self._threads):
+            yield from batch
+
+    def _flow(self, size: int, making: Making, workers: Workers) -> Iterator[Any]:
+        records, first, stop = self._records, self._start, self._stop
+        count = None if stop is None else max(0, stop - first)
+        at = 0
+        if first:
+            if first >= records.count:
+                return
+            at, first = records.place(first)
+        log = records.log
+        before = len(log.damage)
+        if log.tolerant:
+            making = Skipping(making, log)
+        flow = Flow(records.files[at:], first, count, size, making, records.open_stream, _workers.count(workers))
+        for batch in flow:
+            if len(batch):
+                yield batch
+        log.say(before)
+
+    # --- Elsewhere
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Offer the dataset to Arrow as a stream of record batches: pyarrow, polars, pandas and duckdb take it."""
+        schema = self._needed_schema()
+        fields = {**schema.fields, **schema.sequences}
+        optional = {name for name, declared in fields.items() if declared.optional}
+        return arrow_stream(self._making.joined([]), self.batch(self._records.rows_in(_ARROW_BYTES)), optional)
+
+    def to_arrow(self) -> Any:
+        """Return a `pyarrow.Table`."""
+        return _library("pyarrow", "arrow").table(self)
+
+    def to_pandas(self) -> Any:
+        """Return a `pandas.DataFrame`."""
+        _library("pandas", "pandas")
+        return self.to_arrow().to_pandas()
+
+    def __repr__(self) -> str:
+        return _show.text(self)
+
+    def _repr_html_(self) -> str:
+        return _show.html(self)
+
+
+@dataclass(frozen=True)
+class Batches:
+    """The records of a dataset in batches. Can be gone through any number of times."""
+
+    dataset: Dataset
+    size: int
+    drop_last: bool
+    workers: Workers
+
+    def __len__(self) -> int:
+        count = len(self.dataset)
+        return count // self.size if self.drop_last else -(-count // self.size)
+
+    def __iter__(self) -> Iterator[Any]:
+        for batch in self.dataset._flow(self.size, self.dataset._making, self.workers):
+            if not self.drop_last or len(batch) == self.size:
+                yield batch
+
+
+def _natural(number: Any, what: str, *, least: int = 0) -> int:
+    if not isinstance(number, int | np.integer) or isinstance(number, bool) or number < least:
+        message = f"{what} is a number from {least} up, found {number!r}"
+        raise ValueError(message)
+    return int(number)
+
+
+def _library(name: str, extra: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError:
+        what = "Dataset.to_arrow" if name == "pyarrow" else "Dataset.to_pandas"
+        raise MissingExtraError(what, name, extra) from None

@@ -1,0 +1,58 @@
+"""Declared: a schema that the caller expects, held against the data before anything is read with it."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+from recordkit import examples
+from recordkit.errors import SchemaError
+
+if TYPE_CHECKING:
+    from recordkit.schema import Schema
+
+    from ._batching import Part
+
+
+def check_declared(declared: Schema, sample: Part, known: Schema | None) -> None:
+    """Raise if the first records of a dataset do not have what a schema declares.
+
+    Args:
+        declared: What the caller expects.
+        sample: Records from the beginning.
+        known: The schema they were written with, if there is a manifest.
+
+    Raises:
+        SchemaError: A field is not there, or is something else; with the name that may have been meant.
+    """
+    survey = examples.survey(sample.chunk, path=sample.path)
+    if survey.problem is not None:
+        raise survey.problem
+    there = set(survey.features) | set(survey.lists)
+    written = there | set(known.names if known is not None else ())
+    wire = {name: declared.wire_names(name) for name in declared.names}
+    spare = there - {feature for features in wire.values() for feature in features}
+    for name, features in wire.items():
+        if not any(feature in written for feature in features):
+            _absent(declared, name, sample, spare, there)
+    batch = declared.decode(sample.chunk, path=sample.path)
+    for name in batch.names:
+        batch[name]
+
+
+def _absent(declared: Schema, name: str, sample: Part, spare: set[str], there: set[str]) -> None:
+    field = declared.fields.get(name) or declared.sequences[name]
+    close = difflib.get_close_matches(name, spare, n=1, cutoff=0.6)
+    if field.optional and not close:
+        return  # it may be missing, and here it is
+    records = len(sample.chunk)
+    hint = (
+        f"Did you mean {close[0]!r}?" if close else f"The records have {', '.join(sorted(there)[:8]) or 'no fields'}."
+    )
+    message = (
+        f"{name}: declared as {field}, and not in the first {records} records of {sample.path}\n  {hint}"
+        f"{'' if field.optional else ' Add ? to its type if it may be missing.'}"
+    )
+    raise SchemaError(
+        message, field=name, record=sample.chunk.first_record, path=sample.path, expected=str(field), found="nothing"
+    )

@@ -1,0 +1,154 @@
+"""Open: from what the user names to a dataset."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, cast
+
+from recordkit.records import NO_LIMIT
+from recordkit.schema import Schema
+from recordkit.storage import LocalFile, ObjectFile, OpenFiles, PipeFile, RecordFile, locate
+from recordkit.workers import AUTO, Workers
+
+from ._damage_log import DamageLog
+from ._dataset import Dataset
+from ._records import Records
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from recordkit.storage import ByteFile, Located
+
+    from ._damage_log import OnError
+
+_FILES_OPEN = 128
+
+
+def open(  # noqa: A001 - the verb that a user would say
+    where: str | os.PathLike[str] | IO[bytes] | Sequence[str | os.PathLike[str]],
+    *,
+    schema: Schema | Mapping[str, Any] | None = None,
+    split: str | None = None,
+    raw: bool = False,
+    parse: Callable[[bytes], Any] | None = None,
+    on_error: OnError = "raise",
+    max_bad: int | None = None,
+    workers: Workers = AUTO,
+    max_record_bytes: int = NO_LIMIT,
+) -> Dataset:
+    """Return the dataset in a folder, a file, or many of them.
+
+    Files are told by their bytes, not by their names: plain, gzip and zlib are read alike, and what is no TFRecord file
+    is refused with the name of what it is. Every record's checksums are checked whenever it is read.
+
+    Args:
+        where: A folder, a file, a glob, `name@16` for a set of 16 shards, a list of those, an open file, or `"-"` for
+            the standard input.
+        schema: What the caller expects of the records, checked against them. By default the schema that they were
+            written with, or one that is told from them.
+        split: Only this split of a folder that has several.
+        raw: Give payloads as bytes, whatever they are.
+        parse: Give what this function makes of each payload, such as the `FromString` of a protobuf class.
+        on_error: What to do about damage: `"raise"`; `"skip"` to pass over it, list it in `Dataset.damage` and say so
+            at the end; or a function that is given each `Damage`.
+        max_bad: Raise after all when more places than this are damaged.
+        workers: How many threads decode.
+        max_record_bytes: Payloads longer than this are refused.
+
+    Raises:
+        StorageError: Nothing is there, or a set of shards is not whole.
+        WrongFileError: A file is something else.
+        SchemaError: The records are not what `schema` says.
+        CorruptRecordError: The first record is not sound.
+
+    >>> import tempfile, recordkit as rk
+    >>> folder = tempfile.mkdtemp() + "/train"
+    >>> with rk.create(folder, rk.Schema({"id": "int64", "name": "string"})) as writer:
+    ...     writer.write_batch({"id": [1, 2, 3], "name": ["ada", "grace", "emmy"]})
+    >>> rk.open(folder)
+    Dataset(...train: 3 records, 1 file, 177 bytes)
+      id    int64
+      name  string
+    >>> rk.open(folder, schema={"id": "int64", "nmae": "string"})
+    Traceback (most recent call last):
+        ...
+    recordkit.errors.SchemaError: nmae: declared as string, and not in the first 3 records of ...
+      Did you mean 'name'?
+    """
+    declared = Schema(schema) if isinstance(schema, Mapping) else schema
+    log = DamageLog(on_error, max_bad)
+    given = _given_file(where)
+    located = None if given is not None else locate(cast("Any", where), split=split)
+    files = (
+        [RecordFile(given, max_record_bytes=max_record_bytes)]
+        if given is not None
+        else _files(located, max_record_bytes)
+    )
+    known = located.manifest.schema if located is not None and located.manifest is not None else None
+    examples = not raw and parse is None
+    records = Records(files, known, declared, log, examples=examples)
+    dataset = Dataset(
+        records,
+        _name(where, given),
+        _parse=parse,
+        _threads=workers,
+        _splits=located.splits if located is not None else {},
+        left_out=located.left_out if located is not None else (),
+    )
+    _say_left_out(dataset)
+    if declared is not None and examples:
+        records.schema  # noqa: B018 - checked now, not at the first batch
+    elif files and given is None:
+        files[0].compression  # noqa: B018 - what is no TFRecord file is refused here
+    return dataset
+
+
+def _given_file(where: Any) -> ByteFile | None:
+    """Return the file that the caller opened, if it is one."""
+    if where == "-":
+        where = sys.stdin.buffer
+    if isinstance(where, str | os.PathLike | Sequence):
+        return None
+    if not hasattr(where, "read"):
+        message = f"expected a path, a list of paths or an open file, found {type(where).__name__}"
+        raise TypeError(message)
+    seekable = getattr(where, "seekable", None)
+    return ObjectFile(where) if seekable is not None and seekable() else PipeFile(where)
+
+
+def _files(located: Located | None, max_record_bytes: int) -> list[RecordFile]:
+    assert located is not None
+    open_files = OpenFiles(_FILES_OPEN)
+    manifest = located.manifest
+    changed = set(located.changed)
+    shards = {shard.name: shard for shard in manifest.shards} if manifest is not None else {}
+    return [
+        RecordFile(
+            LocalFile(path),
+            shards.get(path.name) if path not in changed else None,
+            open_files,
+            max_record_bytes=max_record_bytes,
+        )
+        for path in located.files
+    ]
+
+
+def _name(where: Any, given: ByteFile | None) -> str:
+    if given is not None:
+        return given.name
+    if isinstance(where, str | os.PathLike):
+        return str(Path(where))
+    return f"{len(where)} paths"
+
+
+def _say_left_out(dataset: Dataset) -> None:
+    if not dataset.left_out:
+        return
+    import logging  # here, because importing it takes as long as all of this package
+
+    shown = ", ".join(f"{path.name} ({reason})" for path, reason in dataset.left_out[:5])
+    more = len(dataset.left_out) - 5
+    logging.getLogger("recordkit").info("left out: %s%s", shown, f" and {more} more" if more > 0 else "")

@@ -1,0 +1,187 @@
+"""Records: the files of a dataset as one sequence, and what is found out about it once."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from recordkit import _core, workers
+from recordkit.errors import CorruptRecordError, SchemaError
+from recordkit.schema import Schema
+
+from ._batching import Columns, Part, mixed_batch
+from ._damage_log import DamageLog
+from ._declared import check_declared
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from recordkit.storage import RecordFile, Stream
+
+    from ._batching import Making
+_SAMPLED_FILES = 8
+
+
+class Records:
+    """All records of a dataset's files, numbered from the first file's first on.
+
+    Args:
+        files: In order.
+        known: The schema that a manifest gives.
+        declared: The schema that the caller expects.
+        log: Where damage goes.
+        examples: Whether payloads are to be taken for Examples at all.
+    """
+
+    def __init__(
+        self,
+        files: Sequence[RecordFile],
+        known: Schema | None,
+        declared: Schema | None,
+        log: DamageLog,
+        *,
+        examples: bool = True,
+    ) -> None:
+        self.files = tuple(files)
+        self.known = known
+        self.declared = declared
+        self.log = log
+        self.examples = examples
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.files, self.known, self.declared, self.log.on_error, self.log.max_bad, self.examples)
+
+    @cached_property
+    def ends(self) -> NDArray[np.int64]:
+        """The number of records up to the end of each file.
+
+        Raises:
+            CorruptRecordError: Where the next record of a file starts cannot be told.
+        """
+        return np.cumsum(self._counts(), dtype=np.int64)
+
+    def _counts(self) -> list[int]:
+        if len(self.files) < 2 or all(file.shard is not None for file in self.files):
+            return [self._count(file) for file in self.files]
+        with ThreadPoolExecutor(min(8, 2 * workers.count(workers.AUTO)), "recordkit-count") as pool:
+            return list(pool.map(self._count, self.files))
+
+    def _count(self, file: RecordFile) -> int:
+        try:
+            return file.count
+        except CorruptRecordError:
+            if not self.log.tolerant:
+                raise
+        stream, found = file.stream(tell=self.log.tell), 0
+        while (chunk := stream.read()) is not None:
+            found += len(chunk)
+        return found
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return int(self.ends[-1]) if self.files else 0
+
+    @cached_property
+    def mean_bytes(self) -> int:
+        """About how large a record is."""
+        known = [file.shard for file in self.files if file.shard is not None and file.shard.records]
+        if known:
+            return max(1, sum(shard.raw_bytes for shard in known) // sum(shard.records for shard in known))
+        sample = next((part.chunk for part in self._samples()), None)
+        return max(1, sample.nbytes // len(sample)) if sample is not None else 1
+
+    def rows_in(self, size: int) -> int:
+        """Return how many records take about `size` bytes."""
+        return max(1, min(size // self.mean_bytes, 1 << 16))
+
+    @cached_property
+    def schema(self) -> Schema | None:
+        """What the records hold: as declared, as the manifest says, or told from some of them.
+
+        None if the payloads are no Examples.
+        """
+        if not self.examples:
+            return None
+        if self.declared is not None:
+            self._check_declared(self.declared)
+            return self.declared
+        return self.known or self._inferred()
+
+    def _check_declared(self, declared: Schema) -> None:
+        sample = next(iter(self._samples()), None)
+        if sample is not None:
+            check_declared(declared, sample, self.known)
+
+    def _samples(self) -> list[Part]:
+        """The first records of some files, of the first one if it has any."""
+        step = max(1, len(self.files) // _SAMPLED_FILES)
+        samples = []
+        for file in self.files[::step]:
+            chunk = self.open_stream(file, 0).read()
+            if chunk is not None and len(chunk):
+                samples.append(Part(chunk, file.name))
+        return samples
+
+    def _inferred(self) -> Schema | None:
+        samples = self._samples()
+        if not samples:
+            return Schema({})
+        try:
+            return Schema.infer(part.chunk for part in samples)
+        except CorruptRecordError:
+            return None  # payloads of another kind
+        except SchemaError as error:
+            error.add_note(f"Found in the first records of {', '.join(part.path for part in samples)}.")
+            raise
+
+    def open_stream(self, file: RecordFile, first: int) -> Stream:
+        """Return the records of a file from number `first` on."""
+        return file.stream(first, tell=self.log.tell if self.log.tolerant else None)
+
+    def place(self, number: int) -> tuple[int, int]:
+        """Return the file that holds a record, and the record's number there."""
+        file = int(np.searchsorted(self.ends, number, side="right"))
+        return file, number - (int(self.ends[file - 1]) if file else 0)
+
+    def row(self, number: int, making: Making) -> Any:
+        """Return what one record makes."""
+        at, record = (0, number) if len(self.files) == 1 else self.place(number)
+        file = self.files[at]
+        return making.row(file.fetch_one(record), file.name)
+
+    def many(self, numbers: NDArray[np.int64], making: Making) -> Any:
+        """Return what these records make, read in the order of the files and given in the order asked for."""
+        order = np.argsort(numbers, kind="stable")
+        parts = self._fetched(numbers[order])
+        back = np.empty(len(order), np.uint64)
+        back[order] = np.arange(len(order), dtype=np.uint64)
+        if not isinstance(making, Columns):
+            rows = making.joined(parts)
+            return [rows[i] for i in back.tolist()]
+        chunk = parts[0].chunk if len(parts) == 1 else _core.join([part.chunk for part in parts])
+        if len(order) and not (order[1:] > order[:-1]).all():
+            chunk = chunk.pick(back)
+        return mixed_batch(making, chunk, partial(self._each_alone, numbers, making))
+
+    def _each_alone(self, numbers: NDArray[np.int64], making: Columns) -> None:
+        for number in numbers.tolist():
+            at, record = self.place(number)
+            making.check(making.batch(self.files[at].fetch_one(record), 0, 1, self.files[at].name))
+
+    def _fetched(self, numbers: NDArray[np.int64]) -> list[Part]:
+        files = np.searchsorted(self.ends, numbers, side="right")
+        parts = []
+        for at in np.unique(files).tolist():
+            inside = numbers[files == at] - (int(self.ends[at - 1]) if at else 0)
+            parts.append(Part(self.files[at].fetch(inside), self.files[at].name))
+        return parts
+
+
+def _restored(files: Any, known: Any, declared: Any, on_error: Any, max_bad: Any, examples: bool) -> Records:
+    return Records(files, known, declared, DamageLog(on_error, max_bad), examples=examples)

@@ -1,0 +1,108 @@
+"""Show: a dataset as text for a terminal, and as a table with pictures for a notebook."""
+
+from __future__ import annotations
+
+import html as _html
+from base64 import b64encode
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from recordkit.columns import BytesColumn, Ragged
+from recordkit.errors import RecordKitError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ._dataset import Dataset
+
+_ROWS = 5
+_LONGEST_TEXT = 60
+_LARGEST_PICTURE = 1 << 20
+_PICTURE_TYPES = ((b"\xff\xd8\xff", "image/jpeg"), (b"\x89PNG\r\n\x1a\n", "image/png"))
+
+
+def text(dataset: Dataset) -> str:
+    """Return what a dataset is, in a few lines. Nothing is counted that would take a pass over the data."""
+    return "\n".join([f"Dataset({_headline(dataset)})", *_fields(dataset)])
+
+
+def _headline(dataset: Dataset) -> str:
+    files = dataset.shards
+    parts = [_counted(len(files), "file"), _bytes(sum(file.file.size for file in files))]
+    if all(file.shard is not None for file in files):
+        parts.insert(0, _counted(len(dataset), "record"))
+    return f"{dataset._name}: {', '.join(parts)}"
+
+
+def _fields(dataset: Dataset) -> Iterator[str]:
+    try:
+        schema = dataset.schema
+    except RecordKitError as error:
+        yield f"  {str(error).partition(chr(10))[0]}"
+        return
+    if schema is None:
+        yield "  payloads, which are no Examples"
+        return
+    fields = {**schema.fields, **schema.sequences}
+    width = max(map(len, fields), default=0)
+    for name, declared in fields.items():
+        yield f"  {name:<{width}}  {declared}{' a step' if name in schema.sequences else ''}"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def _bytes(size: int) -> str:
+    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= scale:
+            return f"{size / scale:.1f} {unit}"
+    return _counted(size, "byte")
+
+
+def html(dataset: Dataset) -> str:
+    """Return the first rows as a table."""
+    head = f"<p><code>{_html.escape(_headline(dataset))}</code></p>"
+    try:
+        rows, schema = dataset.head(_ROWS), dataset.schema
+    except RecordKitError as error:
+        return f"{head}<pre>{_html.escape(str(error))}</pre>"
+    if schema is None:
+        return head + _table(["payload"], ([_cell(row)] for row in rows))
+    fields = {**schema.fields, **schema.sequences}
+    names = [f"{_html.escape(name)}<br><small>{_html.escape(str(fields[name]))}</small>" for name in rows.names]
+    return head + _table(names, ([_cell(row[name]) for name in rows.names] for row in rows.rows()))
+
+
+def _table(names: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    header = "".join(f"<th>{name}</th>" for name in names)
+    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{header}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cell(value: Any) -> str:
+    """Return one value, short, with nothing in it that could be taken for markup."""
+    if value is None:
+        return "<i>missing</i>"
+    if isinstance(value, bytes):
+        return _picture(value) or _html.escape(_counted(len(value), "byte"))
+    if (isinstance(value, np.ndarray) and value.ndim) or isinstance(value, Ragged | BytesColumn):
+        return _html.escape(_array(value))
+    text = str(value)
+    return _html.escape(text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…")
+
+
+def _array(value: Any) -> str:
+    shape = getattr(value, "shape", None)
+    if isinstance(value, np.ndarray) and value.size <= 6:
+        return np.array2string(value, precision=4, separator=", ")
+    kind = value.dtype if isinstance(value, np.ndarray) else "ragged" if isinstance(value, Ragged) else "bytes"
+    return f"{kind}{list(shape)}" if shape is not None else f"{kind} of {len(value)}"
+
+
+def _picture(data: bytes) -> str:
+    kind = next((name for start, name in _PICTURE_TYPES if data.startswith(start)), None)
+    if kind is None or len(data) > _LARGEST_PICTURE:
+        return ""
+    return f'<img src="data:{kind};base64,{b64encode(data).decode()}" style="max-height:96px;max-width:160px">'

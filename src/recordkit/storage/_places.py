@@ -1,0 +1,163 @@
+"""Places: where the records of a file are, from its index; one is made where there is none.
+
+An index of a file that others wrote is kept in a cache folder, never beside their data unless they ask for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from collections import OrderedDict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recordkit import _core, progress
+from recordkit.records import corrupt
+
+from . import _names
+from ._bytes import LocalFile
+from ._index import BLOCK, Fingerprint, Index, IndexBuilder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from ._bytes import ByteFile
+    from ._streams import Stream
+
+_BLOCKS_KEPT = 4096  # 16 KiB each
+_STEP = 1 << 20
+
+
+class Places:
+    """Where records are, looked up in an index whose blocks are read as they are needed."""
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+        self._blocks: OrderedDict[int, tuple[NDArray[np.uint64], NDArray[np.uint64]]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def _block(self, number: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        found = self._blocks.get(number)
+        if found is None:
+            found = self.index.block(number)
+            with self._lock:
+                self._blocks[number] = found
+                if len(self._blocks) > _BLOCKS_KEPT:
+                    self._blocks.popitem(last=False)
+        return found
+
+    def one(self, number: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Return where the frame of a record starts and how long it is, as arrays of one."""
+        block, at = divmod(number, BLOCK)
+        starts, sizes = self._block(block)
+        return starts[at : at + 1], sizes[at : at + 1]
+
+    def many(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Return where the frames of these records start, and how long they are.
+
+        Args:
+            numbers: In rising order.
+        """
+        starts, sizes = np.empty(len(numbers), np.uint64), np.empty(len(numbers), np.uint64)
+        blocks, at = np.divmod(numbers, BLOCK)
+        edges = np.flatnonzero(np.diff(blocks)) + 1
+        for part in np.split(np.arange(len(numbers)), edges) if len(numbers) else []:
+            of_block = self._block(int(blocks[part[0]]))
+            starts[part], sizes[part] = of_block[0][at[part]], of_block[1][at[part]]
+        return starts, sizes
+
+
+def find_places(file: ByteFile) -> Places | None:
+    """Return the places that an index beside the file or in the cache tells, None if none fits the file."""
+    if not isinstance(file, LocalFile):
+        return None
+    paths = [path for path in (beside(file.path), cached(file.path)) if path.is_file()]
+    if paths:
+        fingerprint = Fingerprint.of_bytes(file)
+        for path in paths:
+            try:
+                return Places(Index(path, fingerprint))
+            except (ValueError, OSError):
+                continue  # of an earlier file of this name, or damaged: it is only a help
+    return None
+
+
+def beside(path: Path) -> Path:
+    """Return where the index of a file stands that is kept with it."""
+    return path.parent / _names.SIDE / f"{path.name}.rki"
+
+
+def cached(path: Path) -> Path:
+    """Return where the index of a file stands that is kept elsewhere."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    name = hashlib.blake2b(os.fsencode(path.absolute()), digest_size=16).hexdigest()
+    return cache / "recordkit" / "index" / f"{name}.rki"
+
+
+def make_places(file: ByteFile, stream: Stream | None) -> Places:
+    """Go through a file once, and return where its records are.
+
+    Args:
+        file: The file; of a plain one on this machine only the headers are read.
+        stream: For all others, what gives its records.
+
+    Raises:
+        CorruptRecordError: Where the next record starts cannot be told.
+    """
+    fingerprint = Fingerprint.of_bytes(file)
+    builder = IndexBuilder()
+    lengths = _hops(file) if stream is None and isinstance(file, LocalFile) else _lengths(stream)
+    for some in lengths:
+        builder.add(some)
+    data = builder.to_bytes(fingerprint)
+    if isinstance(file, LocalFile) and _kept(cached(file.path), data):
+        return Places(Index(cached(file.path), fingerprint))
+    return Places(Index(data, fingerprint))
+
+
+def _hops(file: LocalFile) -> Iterator[NDArray[np.uint64]]:
+    offset, record, size = 0, 0, file.size
+    while True:
+        lengths, _, fault, offset = _core.hop_over(file.descriptor, offset, _STEP)
+        record += len(lengths)
+        if fault:
+            raise corrupt(fault, path=file.name, record=record, offset=offset)
+        yield lengths
+        if len(lengths) < _STEP:
+            return
+        progress.step(f"indexing {file.name}", offset, size, "bytes")
+
+
+def _lengths(stream: Stream | None) -> Iterator[NDArray[np.uint64]]:
+    assert stream is not None
+    while (chunk := stream.read()) is not None:
+        yield chunk.lengths
+
+
+def _kept(path: Path, data: bytes) -> bool:
+    """Keep an index in the cache, if that can be done."""
+    beginning = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beginning.write_bytes(data)
+        beginning.replace(path)
+    except OSError:
+        return False
+    return True
+
+
+def count_hops(file: LocalFile) -> int:
+    """Return how many records a plain file has, by their headers.
+
+    Raises:
+        CorruptRecordError: Where the next record starts cannot be told.
+    """
+    return sum(len(lengths) for lengths in _hops(file))

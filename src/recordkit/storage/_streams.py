@@ -1,0 +1,200 @@
+"""Streams: the records of a file from front to back, a chunk at a time, for many threads at once.
+
+`records.Reader` is one: of bytes that are plain, or that come out of a decompressor one after the other. Here are the
+others. All of them give chunks whose `first_record` tells their order, and None at the end.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, Protocol
+
+from recordkit import _core
+from recordkit.errors import CorruptRecordError
+from recordkit.records import NO_LIMIT, corrupt
+
+from ._damage import Damage
+from ._members import inflate_member
+from ._walk import walk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from recordkit.records import Chunk
+
+    from ._bytes import ByteFile
+    from ._members import Member
+
+_GROUP_BYTES = 4 << 20  # of uncompressed records: several members, so that few batches lie across two chunks
+
+
+class Stream(Protocol):
+    """The records of a file, in order."""
+
+    @property
+    def next_record(self) -> int:
+        """The number of the first record that was not given out; at the end, how many there are."""
+        ...
+
+    def read(self, records: int | None = None) -> Chunk | None:
+        """Return the next chunk, of about so many records, or None at the end."""
+        ...
+
+
+class Sequential:
+    """The bytes of a file from a place on, as `readinto` gives them."""
+
+    def __init__(self, file: ByteFile, offset: int = 0) -> None:
+        self._file = file
+        self._at = offset
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer as far as it goes, and say how far."""
+        view = memoryview(buffer).cast("B")
+        piece = self._file.read_at(self._at, len(view))
+        view[: len(piece)] = piece
+        self._at += len(piece)
+        return len(piece)
+
+
+class MemberStream:
+    """The records of a gzip file of ours; each thread decompresses members of its own.
+
+    Args:
+        file: The gzip file.
+        members: Of the file, from the first to read on.
+    """
+
+    def __init__(self, file: ByteFile, members: Sequence[Member]) -> None:
+        self._file = file
+        self._members = members
+        self._at = 0
+        self._pending: CorruptRecordError | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def next_record(self) -> int:
+        """The number of the first record that was not given out; at the end, how many there are."""
+        if self._at < len(self._members):
+            return self._members[self._at].first_record
+        return self._members[-1].first_record + self._members[-1].records if self._members else 0
+
+    def read(self, records: int | None = None) -> Chunk | None:
+        """Return the records of the next members, or None at the end.
+
+        Raises:
+            CorruptRecordError: A member or a record in it is not sound. Those before it were given first.
+        """
+        if self._pending is not None:
+            raise self._pending
+        group = self._take(records or 1)
+        if not group:
+            return None
+        pieces: list[bytes | bytearray] = []
+        for member in group:
+            try:
+                pieces.append(inflate_member(self._file.read_at(member.offset, member.file_bytes)))
+            except ValueError as error:
+                self._fail(_damaged(self._file.name, member, str(error)), given=bool(pieces))
+                break
+        return self._scanned(pieces, group[0])
+
+    def _take(self, records: int) -> Sequence[Member]:
+        with self._lock:
+            start, size, count = self._at, 0, 0
+            while self._at < len(self._members) and (self._at == start or (size < _GROUP_BYTES and count < records)):
+                size += self._members[self._at].raw_bytes
+                count += self._members[self._at].records
+                self._at += 1
+            return self._members[start : self._at]
+
+    def _scanned(self, pieces: Sequence[bytes | bytearray], first: Member) -> Chunk:
+        raw = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        chunk, fault, offset = _core.scan(raw, NO_LIMIT, first.raw_offset, first.first_record)
+        if fault:
+            record = first.first_record + len(chunk)
+            self._fail(
+                corrupt(fault, path=self._file.name, record=record, offset=first.raw_offset + offset),
+                given=len(chunk) > 0,
+            )
+        return chunk
+
+    def _fail(self, error: CorruptRecordError, *, given: bool) -> None:
+        """Raise the error, at the next call if there are records to give first."""
+        self._pending = self._pending or error
+        if not given:
+            raise error
+
+
+def _damaged(path: str, member: Member, words: str) -> CorruptRecordError:
+    message = (
+        f"{path}: record {member.first_record}, in the gzip member at byte {member.offset}: {words}\n"
+        f"  The {member.first_record} records before it are sound; recordkit.repair(src, dst) finds those behind it."
+    )
+    return CorruptRecordError(message, path=path, record=member.first_record, offset=member.offset, kind="gzip_damaged")
+
+
+class SkippingStream:
+    """The sound records of a file that may be damaged; what is wrong is told, and passed over.
+
+    One thread reads at a time: where the next record is shows only when the one before it was looked at.
+
+    Args:
+        stream: Read until it fails.
+        file: Where the records behind the damage are found.
+        tell: Is given every damage; may raise to end the reading.
+    """
+
+    def __init__(
+        self, stream: Stream, file: ByteFile, compression: Any, tell: Callable[[Damage], None], max_record_bytes: int
+    ) -> None:
+        self._stream = stream
+        self._file = file
+        self._compression = compression
+        self._tell = tell
+        self._limit = max_record_bytes
+        self._walk: Iterator[Chunk | Damage] | None = None
+        self._next = 0
+        self._lock = threading.Lock()
+
+    @property
+    def next_record(self) -> int:
+        """How many records were given out."""
+        return self._next
+
+    def read(self, records: int | None = None) -> Chunk | None:
+        """Return the next sound records, or None at the end."""
+        with self._lock:
+            chunk = self._read(records)
+            if chunk is not None:
+                self._next = chunk.first_record + len(chunk)
+            return chunk
+
+    def _read(self, records: int | None) -> Chunk | None:
+        if self._walk is None:
+            try:
+                return self._stream.read(records)
+            except CorruptRecordError as error:
+                self._walk = self._behind(error)
+        for found in self._walk:
+            if isinstance(found, Damage):
+                self._tell(found)
+            else:
+                return found
+        return None
+
+    def _behind(self, error: CorruptRecordError) -> Iterator[Chunk | Damage]:
+        """Go on with the record that is not sound."""
+        if self._compression is None:
+            offset, record = error.offset or 0, error.record or 0
+            return walk(self._file, None, offset=offset, record=record, max_record_bytes=self._limit)
+        return self._without(error.record or 0, walk(self._file, self._compression, max_record_bytes=self._limit))
+
+    def _without(self, records: int, found: Iterator[Chunk | Damage]) -> Iterator[Chunk | Damage]:
+        """Leave out the records that were given already."""
+        for item in found:
+            if not isinstance(item, Damage) and item.first_record < records:
+                item = item.slice(records - item.first_record, len(item))
+                if not len(item):
+                    continue
+            yield item
