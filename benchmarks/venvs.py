@@ -14,6 +14,8 @@ PACKAGES = {
     "tensorflow": ("tensorflow-cpu==2.21.0",),
     "pyarrow": ("pyarrow", "numpy"),
     "tfx_bsl": ("tfx-bsl",),
+    "array_record": ("array_record", "numpy"),
+    "mosaicml": ("mosaicml-streaming",),  # brings PyTorch: several GB
     "pictures": ("pillow", "numpy"),
 }
 

@@ -25,7 +25,7 @@ from recordkit.errors import (
 if TYPE_CHECKING:
     from recordkit import columns, dataset, examples, images, progress, records, schema, storage, workers
     from recordkit.columns import Batch, BytesColumn, Ragged
-    from recordkit.dataset import Dataset, open  # noqa: A004 - the verb that a user would say
+    from recordkit.dataset import Dataset, follow, open  # noqa: A004 - the verb that a user would say
     from recordkit.schema import Array, Field, Schema, TensorProto
     from recordkit.storage import append, commit, create, discard, quarantined, write
     from recordkit.workers import AUTO, Processes, Threads
@@ -58,6 +58,7 @@ __all__ = [
     "discard",
     "errors",
     "examples",
+    "follow",
     "images",
     "open",
     "progress",
@@ -87,6 +88,7 @@ _PLACES = {
     "commit": "storage",
     "create": "storage",
     "discard": "storage",
+    "follow": "dataset",
     "open": "dataset",
     "quarantined": "storage",
     "write": "storage",

@@ -269,7 +269,8 @@ class TestInflated:
 
     @pytest.mark.parametrize("data", [F5, TWO[:5], TWO[:30], TWO + b"x", TWO + b"\x1f\x8b\x09"])
     def test_same_error_comes_again(self, data: bytes) -> None:
-        inflated, buffer, errors = Inflated(of(data), "gzip"), bytearray(1000), []
+        inflated, buffer = Inflated(of(data), "gzip"), bytearray(1000)
+        errors: list[tuple[str | None, int | None]] = []
 
         while len(errors) < 3:
             try:

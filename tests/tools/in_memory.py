@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,11 +26,16 @@ class Known:
 
 
 @dataclass(frozen=True)
+class Bytes:
+    size: int = 100
+
+
+@dataclass(frozen=True)
 class File:
     """A file of a dataset, which a manifest may know."""
 
     shard: Known | None
-    file: Any = SimpleNamespace(size=100)
+    file: Bytes = Bytes()
 
     @classmethod
     def known(cls, records: int, digest: str) -> File:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from typing import Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -11,9 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordkit import progress
-from recordkit.errors import SchemaError
+from recordkit.dataset import open as open_dataset
+from recordkit.errors import CorruptRecordError, SchemaError
+from recordkit.schema import Schema
+from recordkit.storage import create
 from recordkit.tools._diff import Diff, Group, diff
 from tests.tools.in_memory import File, InMemory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 numbers = st.lists(st.integers(0, 12), max_size=25)
 FIELDS = {"id": "int64", "label": "int64", "note": "string?", "x": "float32[2]", "tokens": "int64[?]"}
@@ -118,7 +126,7 @@ class TestDigests:
         found = diff(one, other)
 
         assert (found.same, found.how, one.payloads_read, other.payloads_read) == (True, "digests", 0, 0)
-        assert str(found) == ("the same: 3 and 3 records, the digests of all shards are equal; no record was read")
+        assert str(found) == ("the same: 3 and 3 records, the digests in both manifests are equal; no record was read")
 
     @pytest.mark.parametrize(
         "shards",
@@ -226,6 +234,16 @@ class TestByKey:
         assert found.changed == Group(1, (1,))
         assert str(found).splitlines()[-1] == "  keys that come again in b: 2"
 
+    def test_skipped_records_do_not_shift_keys_against_payloads(self) -> None:
+        class Skipping(InMemory):
+            def records(self) -> Iterator[bytes]:
+                return islice(super().records(), 1, None)
+
+        damaged = Skipping.of({"id": "int64"}, [{"id": 1}, {"id": 2}])
+
+        with pytest.raises(CorruptRecordError, match="2 records, but 2 keys and 1 payloads could be read"):
+            diff(of_ids([1, 2]), damaged, on="id")
+
     @pytest.mark.parametrize(
         ("name", "words"), [("tokens", "tokens: int64[?] is no key"), ("idd", "idd: not in the schema")]
     )
@@ -234,3 +252,39 @@ class TestByKey:
             diff(of_rows(row(1)), of_rows(row(1)), on=name)
 
         assert str(caught.value).startswith(words)
+
+
+class TestFiles:
+    def write(self, path: Path, numbers: range, **options: Any) -> Path:
+        with create(path, Schema(FIELDS), **options) as writer:
+            for number in numbers:
+                writer.write(row(number))
+        return path
+
+    def test_compression_makes_no_difference_and_nothing_is_read(self, tmp_path: Path) -> None:
+        one = self.write(tmp_path / "one", range(50), records_per_shard=20)
+        other = self.write(tmp_path / "other", range(50), records_per_shard=20, compression="gzip")
+
+        assert diff(one, other) == Diff((), (50, 50), how="digests")
+
+    def test_other_shards_of_the_same_records_are_the_same(self, tmp_path: Path) -> None:
+        one = self.write(tmp_path / "one", range(50), records_per_shard=20)
+        other = self.write(tmp_path / "other", range(50), records_per_shard=17)
+
+        assert diff(one, other) == Diff((), (50, 50), how="records")
+        assert diff(one, other, on="id") == Diff((), (50, 50), on=("id",), how="keys")
+
+    def test_part_of_a_dataset_is_compared_with_another(self, tmp_path: Path) -> None:
+        one = open_dataset(self.write(tmp_path / "one", range(30), records_per_shard=20))
+        other = self.write(tmp_path / "other", range(10, 40), records_per_shard=20)
+
+        assert diff(one.skip(10), other) == Diff((), (20, 30), only_in_b=Group(10, tuple(range(20, 30))))
+        assert diff(one.skip(10), other, on="id").only_in_b == Group(10, tuple(range(30, 40)))
+
+    def test_payloads_have_no_keys(self, tmp_path: Path) -> None:
+        path = self.write(tmp_path / "one", range(3))
+        raw = open_dataset(path, raw=True)
+
+        assert diff(raw, path).same
+        with pytest.raises(SchemaError, match="id: these records are bytes, which have no fields"):
+            diff(raw, path, on="id")

@@ -8,18 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recordkit import images, progress
 from recordkit.columns import Batch, BytesColumn, Ragged
+from recordkit.dataset import open as open_dataset
 from recordkit.errors import SchemaError
 from recordkit.schema import Schema
+from recordkit.storage import create
 from recordkit.tools._contents import Top
 from recordkit.tools._stats import Accumulator, Stats, stats, stats_of
 from tests.tools.in_memory import InMemory
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from recordkit.tools._field_stats import FieldStats
 
 
@@ -43,6 +47,7 @@ class TestNumbers:
         assert sum(found.histogram.counts) == len(values)
 
     @pytest.mark.parametrize("dtype", ["uint8", "int8", "bool", "int16", "uint32", "int64", "uint64"])
+    @settings(max_examples=40)
     @given(data=st.data())
     def test_whole_numbers_are_exact_but_for_the_mean(self, dtype: str, data: st.DataObject) -> None:
         low, high = (0, 1) if dtype == "bool" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
@@ -189,6 +194,7 @@ def some_rows(count: int) -> list[dict[str, Any]]:
 
 
 class TestMerging:
+    @settings(max_examples=40, deadline=None)
     @given(st.integers(0, 60), st.lists(st.integers(0, 60), max_size=4))
     def test_parts_of_few_records_give_exactly_the_whole(self, count: int, cuts: list[int]) -> None:
         chunk = SCHEMA.encode_rows(some_rows(count))
@@ -266,3 +272,26 @@ class TestStats:
 
         with pytest.raises(AttributeError):
             found.rows = 1
+
+
+class TestFiles:
+    @pytest.mark.parametrize("compression", [None, "gzip"])
+    def test_files_say_what_their_rows_say(self, tmp_path: Path, compression: Any) -> None:
+        rows = some_rows(500)
+        with create(tmp_path / "data", SCHEMA, records_per_shard=150, compression=compression) as writer:
+            for row in rows:
+                writer.write(row)
+
+        found = stats(tmp_path / "data")
+
+        expected = stats(InMemory(SCHEMA, SCHEMA.encode_rows(rows)))
+        assert found.to_dict() == expected.to_dict()
+        assert stats(open_dataset(tmp_path / "data").take(90)).rows == 90
+        assert stats(tmp_path / "data", sample=40)["i"].records == 40
+
+    def test_payloads_have_no_fields(self, tmp_path: Path) -> None:
+        with create(tmp_path / "data", SCHEMA) as writer:
+            writer.write(some_rows(1)[0])
+
+        with pytest.raises(SchemaError, match="these records have no fields"):
+            stats(open_dataset(tmp_path / "data", raw=True))

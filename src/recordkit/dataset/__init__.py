@@ -4,6 +4,7 @@ Nothing here knows how files are laid out; that is `recordkit.storage`.
 """
 
 from ._dataset import Batches, Dataset
+from ._follow import follow
 from ._open import open  # noqa: A004 - the verb that a user would say
 
-__all__ = ["Batches", "Dataset", "open"]
+__all__ = ["Batches", "Dataset", "follow", "open"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -44,8 +45,8 @@ class Dataset:
     >>> path = tempfile.mkdtemp() + "/numbers.tfrecord"
     >>> _ = rk.write(path, [{"id": i, "square": i * i} for i in range(10)])
     >>> ds = rk.open(path)
-    >>> len(ds), ds[7], ds[[9, 2]]["square"].tolist()
-    (10, {'id': 7, 'square': 49}, [81, 4])
+    >>> len(ds), int(ds[7]["square"]), ds[[9, 2]]["square"].tolist()
+    (10, 49, [81, 4])
     >>> [batch["id"].tolist() for batch in ds.select("id").skip(3).batch(4)]
     [[3, 4, 5, 6], [7, 8, 9]]
     """
@@ -92,7 +93,7 @@ class Dataset:
         stop = count if self._stop is None else min(self._stop, count)
         return min(self._start, stop), stop
 
-    @property
+    @cached_property
     def _making(self) -> Making:
         schema = self._records.schema if self._parse is None else None
         return Payloads(self._parse) if schema is None else Columns(schema, self._names)

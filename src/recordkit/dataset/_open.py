@@ -69,7 +69,7 @@ def open(  # noqa: A001 - the verb that a user would say
     >>> with rk.create(folder, rk.Schema({"id": "int64", "name": "string"})) as writer:
     ...     writer.write_batch({"id": [1, 2, 3], "name": ["ada", "grace", "emmy"]})
     >>> rk.open(folder)
-    Dataset(...train: 3 records, 1 file, 177 bytes)
+    Dataset(...train: 3 records, 1 file, 147 bytes)
       id    int64
       name  string
     >>> rk.open(folder, schema={"id": "int64", "nmae": "string"})

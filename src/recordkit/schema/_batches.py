@@ -174,14 +174,22 @@ def _advice(layout: Layout, found: str) -> str:
 def _maker(layout: Layout) -> Callable[[Layout, Decoded, int, str | None], Column]:
     """Return the function that makes a field's column."""
     # Most fields of most files: what the decoder made is the column, with nothing left to check.
-    as_stored = layout.dtype in ("int64", "float32") and layout.storage == "list" and layout.shape == ()
-    return _stored_column if as_stored and not layout.steps and layout.field.default is None else _column
+    as_stored = layout.dtype in ("int64", "float32") and layout.storage == "list" and layout.size is not None
+    if not as_stored or layout.steps or layout.field.default is not None:
+        return _column
+    return _stored_array if layout.shape else _stored_column
 
 
 def _stored_column(layout: Layout, decoded: Decoded, first: int, path: str | None) -> Column:
     values = decoded[layout.name].values
     assert not isinstance(values, list)  # a list is for encoding
     return values
+
+
+def _stored_array(layout: Layout, decoded: Decoded, first: int, path: str | None) -> Column:
+    values = decoded[layout.name].values
+    assert isinstance(values, np.ndarray)
+    return values.reshape((len(decoded), *layout.sizes))
 
 
 def _column(layout: Layout, decoded: Decoded, first: int, path: str | None) -> Column:

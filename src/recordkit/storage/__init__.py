@@ -14,6 +14,7 @@ from ._publish import recover
 from ._quarantine import BadRow, Lost
 from ._record_file import RecordFile
 from ._streams import Stream
+from ._text_index import read_text_index, write_text_index
 from ._walk import walk
 from ._writer import Writer, Written
 
@@ -41,7 +42,9 @@ __all__ = [
     "discard",
     "locate",
     "quarantined",
+    "read_text_index",
     "recover",
     "walk",
     "write",
+    "write_text_index",
 ]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ._envelopes import Zipped
 
 _SPACING: Final = 1 << 22
-_MOST_POINTS: Final = 256  # of about 60 KiB each
+_MOST_POINTS: Final = 256  # of about 45 KiB each
 _MOST_RUNNING: Final = 4
 _STEP: Final = 1 << 18
 _FEED: Final = 1 << 14  # at once to zlib: what it has not used yet is kept with its state

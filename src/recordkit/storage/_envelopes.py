@@ -101,7 +101,7 @@ def envelope_of(compression: Zipped) -> Envelope:
     >>> envelope_of("zlib").trailer(envelope_of("zlib").checksum(b"abc", 1), 3).hex()
     '024d0127'
     """
-    # With zlib's own, which was 20 times as slow, a sixth of the time of decompressing with isal went there.
+    # zlib's own did 4 GB/s and libdeflate's 20 and more, where isal decompresses at 0.65.
     library = cast("_Checksums", _compression._libdeflate() or zlib)
     if compression == "gzip":
         return Envelope(gzip_header_bytes, library.crc32, 0, 8, _gzip_trailer)

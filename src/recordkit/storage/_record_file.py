@@ -113,6 +113,10 @@ class RecordFile:
             plain = self.compression is None and isinstance(self.file, LocalFile)
             return make_places(self.file, None if plain else self._reader(0, 0, self._raw))
 
+    def places(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Return where the frame of every record starts, uncompressed, and how long it is."""
+        return self._places.many(np.arange(len(self._places)))
+
     # --- From front to back
 
     def stream(self, first: int = 0, *, tell: Callable[[Damage], None] | None = None) -> Stream:

@@ -16,7 +16,7 @@ import numpy as np
 
 from recordkit import progress
 from recordkit.columns import BytesColumn, Ragged
-from recordkit.errors import SchemaError
+from recordkit.errors import CorruptRecordError, SchemaError
 
 from ._contents import cut
 from ._matching import joined, matched, replaced
@@ -100,10 +100,21 @@ def diff(a: Any, b: Any, *, on: str | Sequence[str] | None = None) -> Diff:
         a: What `rk.open` takes, or a dataset.
         b: The other.
         on: The field, or the fields, that tell records apart, such as "id": records of one key are compared field by
-            field. Without it, records are the same if all their bytes are.
+            field. Without it, records are the same if all their bytes are, whatever fields were selected.
 
     Raises:
         SchemaError: `on` is no field of one value in both.
+        CorruptRecordError: Records are damaged; also where they are skipped, if there are keys.
+
+    >>> import tempfile, recordkit as rk
+    >>> one, other = (tempfile.mkdtemp() + "/numbers.tfrecord" for _ in range(2))
+    >>> _ = rk.write(one, [{"id": i, "square": i * i} for i in range(4)])
+    >>> _ = rk.write(other, [{"id": i, "square": i * i if i != 2 else 5} for i in range(5)])
+    >>> print(diff(one, other, on="id"))
+    different: 4 and 5 records, compared by id
+      only in b: 1 (4)
+      changed: 1 (2)
+        square: 1 (2)
     """
     a, b = opened(a), opened(b)
     schema = () if a.schema is None or b.schema is None else a.schema.compare(b.schema)
@@ -205,17 +216,22 @@ def _by_key(a: Any, b: Any, on: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _keys_and_content(dataset: Any, on: tuple[str, ...]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return digests of the keys and of the payloads of all records, which are read twice."""
     keys, content = bytearray(), bytearray()
-    total, number = len(dataset), 0
+    total = len(dataset)
     for batch in dataset.select(*on).batch(batch_rows(dataset, total)):
         for key in _keys(batch, on):
             keys += blake2b(repr(key).encode(), digest_size=16).digest()
     for number, payload in enumerate(dataset.records(), 1):
         content += blake2b(payload, digest_size=16).digest()
         _tell(number, total)
-    if len(keys) != len(content):
-        message = f"{len(keys) // 16} keys for {number} records\n  The dataset changed while it was read; try again."
-        raise SchemaError(message)
+    if not len(keys) == len(content) == 16 * total:
+        # Else keys and payloads of different records would be taken for those of one.
+        message = (
+            f"{total} records, but {len(keys) // 16} keys and {len(content) // 16} payloads could be read\n"
+            "  Some are damaged and were skipped: compare without on=, or repair the dataset first."
+        )
+        raise CorruptRecordError(message)
     return joined(keys), joined(content)
 
 
@@ -337,7 +353,7 @@ def _pairs(a: NDArray[np.int64], b: NDArray[np.int64]) -> Group:
 
 
 _HOW: Final = {
-    "digests": "the digests of all shards are equal; no record was read",
+    "digests": "the digests in both manifests are equal; no record was read",
     "records": "compared by all their bytes",
     "keys": "compared by {on}",
 }

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # Values that are held as they are until a block of them is full, and how many then stand for the block. With these a
-# sketch takes some 150 KB and 8 KB more each time the number of values doubles; 1e9 values have a rank that is off by
-# at most 0.8%, and in practice by less than a tenth of that.
+# sketch takes at most some 130 KB and 8 KB more each time the number of values doubles. The rank of 1e9 values is off
+# by at most 0.8%; of 5e6 by at most 0.44%, and 0.1% was measured for normal and even ones.
 BLOCK: Final = 1 << 14
 POINTS: Final = 1 << 10
 # Values that are counted; those that are more than a 1,024th of all are always among them.

@@ -122,6 +122,15 @@ def stats(
         fields: The fields to look at; the others are not decoded.
         workers: How many threads look at fields.
         sample: Look at so many records only, drawn by chance but always the same ones.
+
+    Raises:
+        SchemaError: The records have no fields, or none of this name.
+
+    >>> import tempfile, recordkit as rk
+    >>> path = tempfile.mkdtemp() + "/numbers.tfrecord"
+    >>> _ = rk.write(path, [{"id": i, "square": i * i} for i in range(10)])
+    >>> stats(path)["square"].quantiles[0.5], stats(path, fields=["id"])["id"].max
+    (16, 9)
     """
     threads = count(workers)
     dataset = opened(path)
@@ -155,7 +164,8 @@ def batch_rows(dataset: Any, total: int) -> int:
         held, records = sum(shard.raw_bytes for shard in known), sum(shard.records for shard in known)
     else:
         held, records = sum(file.file.size for file in dataset.shards), total
-    return max(16, min(_ROWS, _BATCH_BYTES // max(1, held // max(1, records))))
+    record: int = max(1, held // max(1, records))
+    return max(16, min(_ROWS, _BATCH_BYTES // record))
 
 
 def _batches(dataset: Any, total: int, wanted: int) -> Iterator[Batch]:

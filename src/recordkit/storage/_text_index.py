@@ -1,0 +1,81 @@
+"""Text indexes: the files that DALI and vahidk/tfrecord keep beside records. A line a record: its offset and size.
+
+They name no file, and carry no checksum, so that they are held against the file's headers before they are used.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recordkit.errors import StorageError, TargetExistsError
+
+from . import _disk
+from ._bytes import LocalFile
+from ._record_file import RecordFile
+
+if TYPE_CHECKING:
+    import os
+
+    from numpy.typing import NDArray
+
+
+def write_text_index(
+    path: str | os.PathLike[str], index: str | os.PathLike[str] | None = None, *, overwrite: bool = False
+) -> Path:
+    """Write the text index of a plain file, as DALI's `tfrecord2idx` does, and return where it is.
+
+    Args:
+        path: The file of records.
+        index: Where to write it; by default beside the file, with `.idx` behind its name.
+        overwrite: Replace one that is there.
+
+    Raises:
+        StorageError: The file is compressed, or the index is there already.
+
+    >>> import tempfile, recordkit as rk
+    >>> path = tempfile.mkdtemp() + "/a.tfrecord"
+    >>> _ = rk.write(path, [{"id": 1}, {"id": 2}])
+    >>> print(write_text_index(path).read_text(), end="")
+    0 31
+    31 31
+    """
+    file = RecordFile(LocalFile(Path(path)))
+    if file.compression is not None:
+        message = f"{path}: a text index is of plain files, and this one is {file.compression}"
+        raise StorageError(message, path=str(path))
+    target = Path(f"{path}.idx" if index is None else index)
+    starts, sizes = file.places()
+    lines = "".join(f"{start} {size}\n" for start, size in zip(starts.tolist(), sizes.tolist(), strict=True))
+    if target.exists() and not overwrite:
+        message = f"{target}: there is an index already\n  Pass overwrite=True to replace it."
+        raise TargetExistsError(message, path=str(target))
+    _disk.replace_file(target, lines.encode())
+    return target
+
+
+def read_text_index(
+    path: str | os.PathLike[str], index: str | os.PathLike[str]
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Return the offsets and sizes of records that a text index tells, all of them found to be true of the file.
+
+    Raises:
+        StorageError: It is no text index, or one of another file.
+    """
+    try:
+        empty = not Path(index).stat().st_size
+        numbers = np.empty((0, 2), np.uint64) if empty else np.loadtxt(index, dtype=np.uint64, ndmin=2)
+    except ValueError as error:
+        message = f"{index}: this is no text index: {error}\n  Expected two numbers a line: a record's offset and size."
+        raise StorageError(message, path=str(index)) from None
+    starts, sizes = RecordFile(LocalFile(Path(path))).places()
+    if not np.array_equal(numbers, np.stack([starts, sizes], axis=1)):
+        message = (
+            f"{index}: not the index of {path}: it has {len(numbers)} records, and the file has {len(starts)}"
+            f"{' at other places' if len(numbers) == len(starts) else ''}\n"
+            "  Files and indexes may be listed in different orders; recordkit.storage.write_text_index makes a new one."
+        )
+        raise StorageError(message, path=str(index))
+    return starts, sizes
