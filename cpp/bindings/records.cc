@@ -79,7 +79,8 @@ nb::object chunk_column(const Chunk& chunk, bool offsets) {
 }
 
 // The chunk over a buffer, with the fault that ended the scan and where.
-std::tuple<Chunk, int, uint64_t> scan_buffer(nb::object data, uint64_t max_record_bytes) {
+std::tuple<Chunk, int, uint64_t> scan_buffer(nb::object data, uint64_t max_record_bytes, uint64_t file_offset,
+                                             uint64_t first_record) {
   auto view = std::make_shared<BufferView>(data);
   Chunk chunk;
   chunk.data = view->bytes().data();
@@ -90,11 +91,13 @@ std::tuple<Chunk, int, uint64_t> scan_buffer(nb::object data, uint64_t max_recor
     end = check_payloads(chunk, hop(chunk, 0, SIZE_MAX, UINT64_MAX, max_record_bytes));
   }
   chunk.size = end.offset;
+  chunk.file_offset = file_offset;
+  chunk.first_record = first_record;
   chunk.owner = std::move(view);
   return {std::move(chunk), static_cast<int>(end.fault), end.offset};
 }
 
-Chunk pack(nb::iterable payloads) {
+Chunk pack(nb::iterable payloads, uint64_t file_offset, uint64_t first_record) {
   Buffer out;
   std::vector<Chunk::Span> spans;
   for (nb::handle payload : payloads) {
@@ -107,7 +110,10 @@ Chunk pack(nb::iterable payloads) {
     spans.push_back({out.size() + kHeaderSize, bytes.size()});
     out.set_size(out.size() + bytes.size() + kFrameSize);
   }
-  return chunk_of(std::move(out), std::move(spans));
+  Chunk chunk = chunk_of(std::move(out), std::move(spans));
+  chunk.file_offset = file_offset;
+  chunk.first_record = first_record;
+  return chunk;
 }
 
 // A Python object with readinto(buffer), called with the GIL held.
@@ -188,11 +194,15 @@ void bind_records(nb::module_& m) {
       .def_ro("first_record", &Chunk::first_record, "The number of the first record in its file.")
       .def_ro("file_offset", &Chunk::file_offset, "Where the chunk starts in its file.");
 
-  m.def("scan", &scan_buffer, "data"_a, "max_record_bytes"_a,
-        "Return the sound records at the start of a buffer, the fault behind them (0: none) and its offset.");
-  m.def("pack", &pack, "payloads"_a,
-        nb::sig("def pack(payloads: collections.abc.Iterable[typing_extensions.Buffer]) -> Chunk"),
-        "Frame every payload.");
+  m.def("scan", &scan_buffer, "data"_a, "max_record_bytes"_a, "file_offset"_a = 0, "first_record"_a = 0,
+        "Return the sound records at the start of a buffer, the fault behind them (0: none) and its offset "
+        "in the "
+        "buffer.");
+  m.def(
+      "pack", &pack, "payloads"_a, "file_offset"_a = 0, "first_record"_a = 0,
+      nb::sig("def pack(payloads: collections.abc.Iterable[typing_extensions.Buffer], file_offset: int = 0, "
+              "first_record: int = 0) -> Chunk"),
+      "Frame every payload.");
 
   nb::class_<RecordReader>(m, "Reader",
                            "Reads framed records from a descriptor or an object with readinto().")
@@ -230,12 +240,12 @@ void bind_records(nb::module_& m) {
 
   m.def(
       "salvage",
-      [](nb::object data) {
+      [](nb::object data, uint64_t beyond) {
         const BufferView view(data);
         Salvage result;
         {
           const nb::gil_scoped_release release;
-          result = salvage(view.bytes());
+          result = salvage(view.bytes(), std::min(beyond, uint64_t{1} << 62));
         }
         std::vector<std::tuple<uint64_t, uint64_t, int, bool>> found;
         std::vector<std::tuple<uint64_t, uint64_t, int, uint64_t>> lost;
@@ -243,12 +253,14 @@ void bind_records(nb::module_& m) {
           found.emplace_back(f.offset, f.length, static_cast<int>(f.how), f.nested);
         for (const Lost& l : result.lost)
           lost.emplace_back(l.offset, l.length, static_cast<int>(l.what), l.before);
-        return std::make_tuple(std::move(found), std::move(lost));
+        return std::make_tuple(std::move(found), std::move(lost), result.decided, result.searched);
       },
-      "data"_a,
-      "Return what can be shown to be intact, (offset, length, how, nested), and what is lost, (offset, "
-      "length, "
-      "what, records before).");
+      "data"_a, "beyond"_a = 0,
+      "Return what can be shown to be intact, (offset, length, how, nested), what is lost, (offset, length, "
+      "what, "
+      "records before), up to where that is decided, and up to where behind it no sound record starts. "
+      "`beyond` is "
+      "how many bytes of the file follow `data`.");
 }
 
 }  // namespace recordkit

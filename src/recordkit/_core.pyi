@@ -85,12 +85,12 @@ class Chunk:
 
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
-def scan(data: object, max_record_bytes: int) -> tuple[Chunk, int, int]:
+def scan(data: object, max_record_bytes: int, file_offset: int = 0, first_record: int = 0) -> tuple[Chunk, int, int]:
     """
-    Return the sound records at the start of a buffer, the fault behind them (0: none) and its offset.
+    Return the sound records at the start of a buffer, the fault behind them (0: none) and its offset in the buffer.
     """
 
-def pack(payloads: Iterable[Buffer]) -> Chunk:
+def pack(payloads: Iterable[Buffer], file_offset: int = 0, first_record: int = 0) -> Chunk:
     """Frame every payload."""
 
 class Reader:
@@ -103,9 +103,9 @@ class Reader:
         Return (chunk, fault, offset): exactly `records` records unless the file ends, or about `chunk_bytes` of them.
         """
 
-def salvage(data: object) -> tuple[list[tuple[int, int, int, bool]], list[tuple[int, int, int, int]]]:
+def salvage(data: object, beyond: int = 0) -> tuple[list[tuple[int, int, int, bool]], list[tuple[int, int, int, int]], int, int]:
     """
-    Return what can be shown to be intact, (offset, length, how, nested), and what is lost, (offset, length, what, records before).
+    Return what can be shown to be intact, (offset, length, how, nested), what is lost, (offset, length, what, records before), up to where that is decided, and up to where behind it no sound record starts. `beyond` is how many bytes of the file follow `data`.
     """
 
 def block_gap() -> int:
