@@ -96,7 +96,7 @@ std::tuple<Chunk, int, uint64_t> scan_buffer(nb::object data, uint64_t max_recor
   return {std::move(chunk), static_cast<int>(end.fault), end.offset};
 }
 
-Chunk pack(nb::iterable payloads) {
+Chunk pack(nb::iterable payloads, uint64_t file_offset, uint64_t first_record) {
   Buffer out;
   std::vector<Chunk::Span> spans;
   for (nb::handle payload : payloads) {
@@ -109,7 +109,10 @@ Chunk pack(nb::iterable payloads) {
     spans.push_back({out.size() + kHeaderSize, bytes.size()});
     out.set_size(out.size() + bytes.size() + kFrameSize);
   }
-  return chunk_of(std::move(out), std::move(spans));
+  Chunk chunk = chunk_of(std::move(out), std::move(spans));
+  chunk.file_offset = file_offset;
+  chunk.first_record = first_record;
+  return chunk;
 }
 
 // A Python object with readinto(buffer), called with the GIL held.
@@ -194,9 +197,11 @@ void bind_records(nb::module_& m) {
         "Return the sound records at the start of a buffer, the fault behind them (0: none) and its offset "
         "in the "
         "buffer.");
-  m.def("pack", &pack, "payloads"_a,
-        nb::sig("def pack(payloads: collections.abc.Iterable[typing_extensions.Buffer]) -> Chunk"),
-        "Frame every payload.");
+  m.def(
+      "pack", &pack, "payloads"_a, "file_offset"_a = 0, "first_record"_a = 0,
+      nb::sig("def pack(payloads: collections.abc.Iterable[typing_extensions.Buffer], file_offset: int = 0, "
+              "first_record: int = 0) -> Chunk"),
+      "Frame every payload.");
 
   nb::class_<RecordReader>(m, "Reader",
                            "Reads framed records from a descriptor or an object with readinto().")
@@ -223,12 +228,12 @@ void bind_records(nb::module_& m) {
 
   m.def(
       "salvage",
-      [](nb::object data) {
+      [](nb::object data, uint64_t beyond) {
         const BufferView view(data);
         Salvage result;
         {
           const nb::gil_scoped_release release;
-          result = salvage(view.bytes());
+          result = salvage(view.bytes(), std::min(beyond, uint64_t{1} << 62));
         }
         std::vector<std::tuple<uint64_t, uint64_t, int, bool>> found;
         std::vector<std::tuple<uint64_t, uint64_t, int, uint64_t>> lost;
@@ -236,12 +241,14 @@ void bind_records(nb::module_& m) {
           found.emplace_back(f.offset, f.length, static_cast<int>(f.how), f.nested);
         for (const Lost& l : result.lost)
           lost.emplace_back(l.offset, l.length, static_cast<int>(l.what), l.before);
-        return std::make_tuple(std::move(found), std::move(lost));
+        return std::make_tuple(std::move(found), std::move(lost), result.decided, result.searched);
       },
-      "data"_a,
-      "Return what can be shown to be intact, (offset, length, how, nested), and what is lost, (offset, "
-      "length, "
-      "what, records before).");
+      "data"_a, "beyond"_a = 0,
+      "Return what can be shown to be intact, (offset, length, how, nested), what is lost, (offset, length, "
+      "what, "
+      "records before), up to where that is decided, and up to where behind it no sound record starts. "
+      "`beyond` is "
+      "how many bytes of the file follow `data`.");
 }
 
 }  // namespace recordkit

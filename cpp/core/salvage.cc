@@ -35,22 +35,36 @@ class RangeCrc {
 
 class Salvager {
  public:
-  explicit Salvager(Bytes file) : file_(file), crc_(file) {}
+  Salvager(Bytes window, uint64_t beyond, uint64_t nested_reach)
+      : window_(window), size_(window.size() + beyond), nested_reach_(nested_reach), crc_(window) {}
 
   Salvage run() {
     uint64_t at = 0;
-    while (at < file_.size()) {
-      if (const auto length = sound_at(at)) {
-        at = keep({at, *length});
-        continue;
+    while (at < window_.size()) {
+      const size_t before = result_.found.size();
+      const auto length = sound_at(at);
+      const uint64_t next = length ? keep({at, *length}) : out_of_sight_ ? at : step_over(at);
+      if (out_of_sight_) {
+        result_.found.resize(before);
+        break;
       }
-      at = step_over(at);
+      at = next;
     }
+    result_.decided = at;
+    result_.searched = std::max(at, searched_);
+    leave_unsettled();
     return std::move(result_);
   }
 
  private:
-  uint64_t left(uint64_t at) const { return file_.size() - at; }
+  uint64_t left(uint64_t at) const { return size_ - at; }
+
+  // REQUIRES: at + size <= size_
+  bool in_sight(uint64_t at, uint64_t size) {
+    if (at + size <= window_.size()) return true;
+    out_of_sight_ = true;
+    return false;
+  }
 
   bool payload_fits(uint64_t at, uint64_t length) const {
     return left(at) >= kFrameSize && length <= left(at) - kFrameSize;
@@ -58,14 +72,16 @@ class Salvager {
 
   bool payload_is_sound(uint64_t at, uint64_t length) {
     return mask_crc(crc_.of(at + kHeaderSize, length)) ==
-           load<uint32_t>(file_.data() + at + kHeaderSize + length);
+           load<uint32_t>(window_.data() + at + kHeaderSize + length);
   }
 
   // The payload's length, if a whole sound record starts here.
   std::optional<uint64_t> sound_at(uint64_t at) {
-    if (left(at) < kFrameSize || !header_is_sound(file_.data() + at)) return {};
-    const uint64_t length = load<uint64_t>(file_.data() + at);
-    if (!payload_fits(at, length) || !payload_is_sound(at, length)) return {};
+    if (left(at) < kFrameSize || !in_sight(at, kHeaderSize) || !header_is_sound(window_.data() + at))
+      return {};
+    const uint64_t length = load<uint64_t>(window_.data() + at);
+    if (!payload_fits(at, length) || !in_sight(at, kFrameSize + length) || !payload_is_sound(at, length))
+      return {};
     return length;
   }
 
@@ -76,26 +92,37 @@ class Salvager {
     return end_of(record);
   }
 
-  // A record was to start here and does not. Notes what is lost and gives the place to go on.
+  // A record was to start here and does not. Notes what is lost and gives the place to go on; of no meaning
+  // if that was out of sight.
   uint64_t step_over(uint64_t at) {
     const uint64_t before = result_.found.size();
     const bool has_header = left(at) >= kHeaderSize;
-    const bool header = has_header && header_is_sound(file_.data() + at);
-    const uint64_t length = left(at) >= 8 ? load<uint64_t>(file_.data() + at) : 0;
+    if (!in_sight(at, std::min(left(at), kHeaderSize))) return at;
+    const bool header = has_header && header_is_sound(window_.data() + at);
+    const uint64_t length = left(at) >= 8 ? load<uint64_t>(window_.data() + at) : 0;
 
-    if (has_header && !header && payload_fits(at, length) && payload_is_sound(at, length))
-      return keep({at, length, Found::How::bad_length_crc});
+    if (has_header && !header && payload_fits(at, length)) {
+      if (!in_sight(at, kFrameSize + length)) return at;
+      if (payload_is_sound(at, length)) return keep({at, length, Found::How::bad_length_crc});
+    }
     if (header && payload_fits(at, length)) {
       // The length was right. If the file goes on soundly behind the frame, only this payload is lost; if
       // not, bytes were taken out of it or put in, and the next record is nearer or further than the length
       // says.
       const uint64_t next = at + kFrameSize + length;
-      if ((next == file_.size() || starts_record(next)) && keep_nested(at + 1, next)) {
+      const bool goes_on = next == size_ || starts_record(next);
+      if (out_of_sight_) return at;
+      if (goes_on && keep_nested(at + 1, next)) {
         result_.lost.push_back({at, next - at, Lost::What::bad_payload, before});
         return next;
       }
     }
-    const uint64_t next = resync(at + 1, file_.size());
+    if (out_of_sight_) return at;
+    const uint64_t next = resync(at + 1, size_);
+    if (out_of_sight_) {
+      searched_ = tried_;
+      return at;
+    }
     // Only a broken header leaves the reader to stumble into a payload.
     if (!header) headless_.push_back({at, before, result_.lost.size()});
     note_lost(at, next, header, before);
@@ -110,6 +137,7 @@ class Salvager {
     const size_t before = result_.found.size();
     start_trying(at);
     try_up_to(end);
+    if (out_of_sight_) return false;
     // The last one decides nearly always, without a walk over all before it: frames that claim much of the
     // file, one after the other, would otherwise make salvaging quadratic.
     const auto behind = std::lower_bound(sound_.begin(), sound_.end(), end);
@@ -127,11 +155,12 @@ class Salvager {
     return true;
   }
 
-  Found sound_record(uint64_t at) const { return {at, load<uint64_t>(file_.data() + at)}; }
+  Found sound_record(uint64_t at) const { return {at, load<uint64_t>(window_.data() + at)}; }
 
   bool starts_record(uint64_t at) {
-    if (left(at) < kHeaderSize || !header_is_sound(file_.data() + at)) return false;
-    return payload_fits(at, load<uint64_t>(file_.data() + at));
+    if (left(at) < kHeaderSize || !in_sight(at, kHeaderSize) || !header_is_sound(window_.data() + at))
+      return false;
+    return payload_fits(at, load<uint64_t>(window_.data() + at));
   }
 
   // The first sound record that starts in [at, end), or `end`.
@@ -140,7 +169,7 @@ class Salvager {
     auto known = std::lower_bound(sound_.begin(), sound_.end(), at);
     if (known == sound_.end()) {
       const size_t count = sound_.size();
-      while (tried_ < end && sound_.size() == count) try_up_to(tried_ + 1);
+      while (tried_ < end && sound_.size() == count && !out_of_sight_) try_up_to(tried_ + 1);
       known = sound_.begin() + static_cast<ptrdiff_t>(count);
     }
     return known == sound_.end() ? end : std::min(*known, end);
@@ -156,25 +185,26 @@ class Salvager {
   // Notes where sound records start. No place is tried twice: frames that overlap would otherwise make
   // salvaging quadratic.
   void try_up_to(uint64_t end) {
-    for (; tried_ < end; ++tried_)
+    for (; tried_ < end; ++tried_) {
+      if (!in_sight(tried_, 1)) return;
       if (sound_at(tried_)) sound_.push_back(tried_);
+      if (out_of_sight_) return;
+    }
   }
 
   // Runs of zeros are told apart: pages that never reached the disk. Inside the frame of a right header they
   // may be what the payload held.
   void note_lost(uint64_t start, uint64_t end, bool header, uint64_t before) {
     constexpr uint64_t kRun = 32;
-    const bool torn = end == file_.size() && (header || end - start < kHeaderSize);
+    const bool torn = end == size_ && (header || end - start < kHeaderSize);
     Lost::What what = torn ? Lost::What::torn : header ? Lost::What::bad_payload : Lost::What::bad_length;
-    const uint64_t claimed = header ? load<uint64_t>(file_.data() + start) : 0;
-    const uint64_t frame_end = !header                 ? start
-                               : claimed < left(start) ? start + kFrameSize + claimed
-                                                       : file_.size();
+    const uint64_t claimed = header ? load<uint64_t>(window_.data() + start) : 0;
+    const uint64_t frame_end = !header ? start : claimed < left(start) ? start + kFrameSize + claimed : size_;
     uint64_t at = start;
     for (uint64_t zero = start; zero < end; ++zero) {
-      if (file_[zero] != 0) continue;
+      if (window_[zero] != 0) continue;
       uint64_t run_end = zero;
-      while (run_end < end && file_[run_end] == 0) ++run_end;
+      while (run_end < end && window_[run_end] == 0) ++run_end;
       const bool whole = zero == start && run_end == end;
       if (whole || (run_end - zero >= kRun && run_end > frame_end)) {
         if (at < zero) result_.lost.push_back({at, zero - at, what, before});
@@ -191,20 +221,34 @@ class Salvager {
   // from such a header up to here end in their own checksum, they are its payload, and what was found in
   // between is nested.
   void settle_nested(uint64_t next) {
+    std::erase_if(headless_, [&](const Headless& outer) { return next - outer.offset > nested_reach_; });
     for (auto outer = headless_.begin(); outer != headless_.end(); ++outer) {
       const uint64_t start = outer->offset + kHeaderSize;
-      const bool any_inside = outer->found < result_.found.size();
-      if (!any_inside || next < start + kFooterSize) continue;
+      if (next < start + kFooterSize) continue;
       const uint64_t size = next - kFooterSize - start;
-      if (mask_crc(crc_.of(start, size)) != load<uint32_t>(file_.data() + next - kFooterSize)) continue;
-      for (size_t i = outer->found; i < result_.found.size(); ++i) result_.found[i].nested = true;
-      result_.lost.resize(outer->lost);
-      result_.lost.push_back({outer->offset, next - outer->offset, Lost::What::bad_length, outer->found});
+      if (mask_crc(crc_.of(start, size)) != load<uint32_t>(window_.data() + next - kFooterSize)) continue;
+      if (outer->found < result_.found.size()) {
+        for (size_t i = outer->found; i < result_.found.size(); ++i) result_.found[i].nested = true;
+        result_.lost.resize(outer->lost);
+        result_.lost.push_back({outer->offset, next - outer->offset, Lost::What::bad_length, outer->found});
+      }
       headless_.erase(outer, headless_.end());
       break;
     }
     // A few are enough: what is nested lies close behind its header.
     if (headless_.size() > 8) headless_.erase(headless_.begin());
+  }
+
+  // What stands behind a broken header is open as long as bytes beyond the window may show that it is nested.
+  void leave_unsettled() {
+    if (window_.size() == size_) return;
+    for (const Headless& outer : headless_) {
+      if (result_.decided - outer.offset >= nested_reach_) continue;
+      result_.found.resize(outer.found);
+      result_.lost.resize(outer.lost);
+      result_.decided = result_.searched = outer.offset;
+      return;
+    }
   }
 
   struct Headless {
@@ -213,9 +257,14 @@ class Salvager {
     size_t lost;     // and how many ranges lost
   };
 
-  Bytes file_;
+  Bytes window_;
+  uint64_t size_;  // of the window and what is beyond
+  uint64_t nested_reach_;
   RangeCrc crc_;
   Salvage result_;
+  bool out_of_sight_ =
+      false;  // something asked for is beyond the window: what was found out since is worth nothing
+  uint64_t searched_ = 0;
   std::vector<Headless> headless_;
   std::vector<uint64_t> sound_;  // where sound records start, of the places tried since the last jump
   uint64_t tried_ = 0;
@@ -223,6 +272,8 @@ class Salvager {
 
 }  // namespace
 
-Salvage salvage(Bytes file) { return Salvager(file).run(); }
+Salvage salvage(Bytes window, uint64_t beyond, uint64_t nested_reach) {
+  return Salvager(window, beyond, nested_reach).run();
+}
 
 }  // namespace recordkit

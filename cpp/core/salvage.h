@@ -19,6 +19,8 @@ struct Found {
   uint64_t length;  // of the payload
   How how = How::sound;
   bool nested = false;  // stands inside the payload of a damaged record
+
+  bool operator==(const Found&) const = default;
 };
 
 // Bytes [offset, offset + length) that belong to no record found.
@@ -33,14 +35,30 @@ struct Lost {
   uint64_t length;
   What what;
   uint64_t before;  // how many records were found before it
+
+  bool operator==(const Lost&) const = default;
 };
 
 struct Salvage {
   std::vector<Found> found;
   std::vector<Lost> lost;
+  uint64_t decided = 0;   // what stands before this place is in `found` and `lost`
+  uint64_t searched = 0;  // no sound record starts between `decided` and here
 };
 
-// Time grows with the file's size whatever its bytes say; memory with what is found, and 0.1% of the file.
-Salvage salvage(Bytes file);
+// A record whose length is damaged is told from those in its payload if its frame is no larger than this.
+// Without a limit, nothing behind a damaged header could be decided before the end of the file is seen.
+inline constexpr uint64_t kNestedReach = uint64_t{16} << 20;
+
+// `window` is a file, or a part of it with `beyond` bytes of the file behind it. What is decided of a part is
+// what would be decided of the whole; more bytes are needed for the rest. With no byte beyond, all is
+// decided.
+//
+// Time grows with the window's size whatever its bytes say; memory with what is found, and 0.1% of the
+// window.
+//
+// REQUIRES: window.size() + beyond < 2^64; a part starts where the file does, or where an earlier one was
+// decided
+Salvage salvage(Bytes window, uint64_t beyond = 0, uint64_t nested_reach = kNestedReach);
 
 }  // namespace recordkit

@@ -298,6 +298,41 @@ TEST(salvage_of_large_records_agrees_with_the_plain_checksum) {
   CHECK_EQ(result.facts.lost.size(), 7u);
 }
 
+TEST(salvage_of_a_window_stops_where_more_bytes_are_needed) {
+  const std::string five = five_records();
+  const auto decided = [](const std::string& window, uint64_t beyond) {
+    return salvage(Exact(window), beyond).decided;
+  };
+  CHECK_EQ(decided(five, 100), 135u);
+  CHECK_EQ(decided(five.substr(0, 130), 5), 108u);             // a frame that ends beyond
+  CHECK_EQ(decided(five.substr(0, 112), 23), 108u);            // a header that does
+  CHECK_EQ(decided(five.substr(0, 130), 4), 130u - 22u);       // no room for it, and yet not the end
+  CHECK_EQ(decided(flipped(five, 9).substr(0, 20), 115), 0u);  // a length that may be right
+  CHECK_EQ(decided(five + std::string(40, '\0'), 1), 135u);    // zeros that may go on
+  CHECK_EQ(decided(flipped(five, 0) + std::string(40, '\0'), 0), 175u);
+}
+
+TEST(salvage_of_a_window_says_how_far_no_record_starts) {
+  const Salvage lost = salvage(Exact(frame("one") + std::string(100, 'x')), 1000);
+  CHECK_EQ(lost.decided, 19u);
+  CHECK_EQ(lost.searched, 19u + 100u - 11u);
+
+  const Salvage at_header = salvage(Exact("xxxxxxxxxxxxxxxxxxxx" + header(500) + "payload"), 1000);
+  CHECK_EQ(at_header.decided, 0u);
+  CHECK_EQ(at_header.searched, 20u);
+}
+
+TEST(salvage_a11_a_damaged_length_that_is_explained_holds_nothing_up) {
+  // Its payload ends in its checksum where the next record starts: nothing behind it can be inside it.
+  const Salvage explained = salvage(Exact(flipped(five_records(), 0)), 1000);
+  CHECK_EQ(explained.decided, 135u);
+  CHECK_EQ(explained.found.size(), 4u);
+
+  const std::string damaged_twice = flipped(flipped(five_records(), 0), 15);
+  CHECK_EQ(salvage(Exact(damaged_twice), 1000).decided, 0u);
+  CHECK_EQ(salvage(Exact(damaged_twice), 1000, 135).decided, 135u);
+}
+
 // One random change of the kind disks, networks and crashes make.
 void damage(std::string& file, Random& random) {
   const size_t at = random.below(file.size() + 1), size = random.below(60);

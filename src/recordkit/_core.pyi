@@ -90,7 +90,7 @@ def scan(data: object, max_record_bytes: int, file_offset: int = 0, first_record
     Return the sound records at the start of a buffer, the fault behind them (0: none) and its offset in the buffer.
     """
 
-def pack(payloads: Iterable[Buffer]) -> Chunk:
+def pack(payloads: Iterable[Buffer], file_offset: int = 0, first_record: int = 0) -> Chunk:
     """Frame every payload."""
 
 class Reader:
@@ -107,9 +107,9 @@ class Reader:
         Return (chunk, fault, offset): exactly `records` records unless the file ends, or about `chunk_bytes` of them.
         """
 
-def salvage(data: object) -> tuple[list[tuple[int, int, int, bool]], list[tuple[int, int, int, int]]]:
+def salvage(data: object, beyond: int = 0) -> tuple[list[tuple[int, int, int, bool]], list[tuple[int, int, int, int]], int, int]:
     """
-    Return what can be shown to be intact, (offset, length, how, nested), and what is lost, (offset, length, what, records before).
+    Return what can be shown to be intact, (offset, length, how, nested), what is lost, (offset, length, what, records before), up to where that is decided, and up to where behind it no sound record starts. `beyond` is how many bytes of the file follow `data`.
     """
 
 def hop_over(descriptor: int, offset: int, max_records: int) -> tuple[numpy.typing.NDArray[numpy.uint64], numpy.typing.NDArray[numpy.uint32], int, int]:

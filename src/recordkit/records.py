@@ -302,7 +302,7 @@ def salvage(data: Buffer, *, nested: bool = True) -> Salvage:
     bytes 20…39, behind 1 records: the payload or its checksum is damaged
     """
     view = memoryview(data).cast("B")
-    found, lost = _core.salvage(view)
+    found, lost, _, _ = _core.salvage(view)
     if not nested:
         found = [record for record in found if not record[3]]
     firsts: dict[tuple[int, bytes], int] = {}

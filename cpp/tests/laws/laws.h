@@ -10,7 +10,7 @@ namespace recordkit {
 void records_law(Bytes file);
 
 // A file's bytes: what salvage finds is sound and all there is, and with what it calls lost makes up the
-// file.
+// file; seen through windows of any size it is the same.
 void salvage_law(Bytes file);
 
 // A payload: survey and decode say what the reference parser says, by every way through the decoder.

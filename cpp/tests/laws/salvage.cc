@@ -84,6 +84,40 @@ void check_zeros_are_zeros(Bytes file, const std::vector<Lost>& lost) {
   }
 }
 
+// What is decided of parts of the file, one behind the other. A part that is too small to decide anything is
+// doubled.
+Salvage salvage_in_windows(Bytes file, size_t window, uint64_t reach) {
+  Salvage joined;
+  while (joined.decided < file.size()) {
+    const uint64_t at = joined.decided, before = joined.found.size();
+    Salvage part;
+    for (size_t size = window; part.decided == 0; size *= 2) {
+      const Bytes seen = file.subspan(at, std::min<uint64_t>(size, file.size() - at));
+      part = salvage(seen, file.size() - at - seen.size(), reach);
+      CHECK(part.decided <= part.searched && part.searched <= seen.size());
+      CHECK(part.decided > 0 || size < file.size());
+    }
+    for (Found& found : part.found) found.offset += at;
+    for (Lost& lost : part.lost) lost.offset += at, lost.before += before;
+    joined.found.insert(joined.found.end(), part.found.begin(), part.found.end());
+    joined.lost.insert(joined.lost.end(), part.lost.begin(), part.lost.end());
+    joined.decided += part.decided;
+  }
+  return joined;
+}
+
+void check_windows_make_no_difference(Bytes file) {
+  for (const uint64_t reach : {uint64_t{60}, kNestedReach}) {
+    const Salvage whole = salvage(file, 0, reach);
+    CHECK_EQ(whole.decided, file.size());
+    for (const size_t window : {1, 23, 150}) {
+      const Salvage joined = salvage_in_windows(file, window, reach);
+      CHECK(joined.found == whole.found);
+      CHECK(joined.lost == whole.lost);
+    }
+  }
+}
+
 }  // namespace
 
 void salvage_law(Bytes file) {
@@ -94,6 +128,7 @@ void salvage_law(Bytes file) {
   check_they_make_up_the_file(file, salvaged);
   check_counts_before(salvaged);
   check_zeros_are_zeros(file, salvaged.lost);
+  check_windows_make_no_difference(file);
 }
 
 }  // namespace recordkit

@@ -7,26 +7,27 @@ file. The rules are written down in docs/format/records.md.
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Final, Literal
 
 from recordkit import _core, records
 from recordkit.errors import CorruptRecordError
 from recordkit.records import NO_LIMIT
 
-from ._bytes import LocalFile
 from ._damage import Damage
-from ._segments import Gap, segments
+from ._explain import unstable_words
+from ._segments import segments
+from ._stretch import Plain, Stretch
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
-    from typing import IO, TypeAlias
-
-    from typing_extensions import Buffer
+    from typing import TypeAlias
 
     from recordkit.records import Chunk
 
     from ._bytes import ByteFile
     from ._options import Compression
+    from ._segments import Gap
+    from ._stretch import Source
 
     _Found: TypeAlias = tuple[int, int, int, bool]  # offset and length, how, nested: as the core has it
     _Lost: TypeAlias = tuple[int, int, int, int]  # offset and length, what, records before
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 _CHUNK: Final = 1 << 20
 _WINDOW: Final = 1 << 20
 _GIVE_UP: Final = 64 << 20  # a window in which no record starts is not made larger than this
-_UNKNOWN: Final = 1 << 62
 _FRAME: Final = 16
 
 _LOST: Final = ("bad_length", "bad_payload", "torn", "zeros")  # as the core counts them
@@ -75,122 +75,12 @@ def walk(
     [b'good']
     """
     if compression is None:
-        yield from _Walker(_Plain(file), file.name, offset, record, max_record_bytes, nested=nested).items()
+        yield from _Walker(Plain(file), file.name, offset, record, max_record_bytes, nested=nested).items()
     elif offset:
         message = f"{file.name}: only a plain file can be gone through from the middle on"
         raise ValueError(message)
     else:
         yield from _walk_compressed(file, compression, record, max_record_bytes, nested=nested)
-
-
-# --- Where bytes come from
-
-
-class _Source(Protocol):
-    """Bytes that follow upon each other."""
-
-    @property
-    def whole(self) -> bool:
-        """Whether its end is the end of the file."""
-        ...
-
-    def read_at(self, offset: int, size: int) -> bytes: ...
-
-    def left(self, offset: int) -> int:
-        """Return how many bytes there are from `offset` on, or a very large number if that is not known yet."""
-        ...
-
-    def opened(self, offset: int) -> int | IO[bytes]:
-        """Return what a `records.Reader` reads from there on."""
-        ...
-
-    def forget(self, offset: int) -> None:
-        """Nothing before `offset` will be asked for again."""
-
-
-class _Plain:
-    """A whole file."""
-
-    whole = True
-
-    def __init__(self, file: ByteFile) -> None:
-        self._file = file
-        self.read_at = file.read_at
-
-    def left(self, offset: int) -> int:
-        return max(0, self._file.size - offset)
-
-    def opened(self, offset: int) -> int | IO[bytes]:
-        return self._file.descriptor if isinstance(self._file, LocalFile) else _Opened(self, offset).file
-
-    def forget(self, offset: int) -> None:
-        pass
-
-
-class _Stretch:
-    """What a compressed file stands for, up to the next gap.
-
-    Attributes:
-        gap: What ended it; None before its end, and at the end of the file.
-        end: Where it ends, as far as it is known.
-    """
-
-    def __init__(self, pieces: Iterator[bytes | Gap], start: int) -> None:
-        self._pieces = pieces
-        self._bytes = bytearray()
-        self._start = self.end = start
-        self._needed = start
-        self._ended = False
-        self.gap: Gap | None = None
-
-    @property
-    def whole(self) -> bool:
-        return self.gap is None
-
-    def read_at(self, offset: int, size: int) -> bytes:
-        while self.end < offset + size and not self._ended:
-            self._pull()
-        begin = offset - self._start
-        return bytes(memoryview(self._bytes)[begin : begin + size])
-
-    def _pull(self) -> None:
-        piece = next(self._pieces, None)
-        if piece is None or isinstance(piece, Gap):
-            self.gap, self._ended = piece, True
-            return
-        del self._bytes[: self._needed - self._start]
-        self._bytes += piece
-        self.end += len(piece)
-        self._start = self.end - len(self._bytes)
-
-    def left(self, offset: int) -> int:
-        return max(0, self.end - offset) if self._ended else _UNKNOWN
-
-    def opened(self, offset: int) -> int | IO[bytes]:
-        return _Opened(self, offset).file
-
-    def forget(self, offset: int) -> None:
-        self._needed = offset
-
-
-class _Opened:
-    """A source as a file object that has all a reader asks for."""
-
-    def __init__(self, source: _Source, offset: int) -> None:
-        self._source = source
-        self._at = offset
-
-    @property
-    def file(self) -> IO[bytes]:
-        return cast("IO[bytes]", self)
-
-    def readinto(self, buffer: Buffer) -> int:
-        view = memoryview(buffer).cast("B")
-        # No more than a chunk at a time: what is not used of it is read again behind damage.
-        piece = self._source.read_at(self._at, min(len(view), _CHUNK))
-        view[: len(piece)] = piece
-        self._at += len(piece)
-        return len(piece)
 
 
 # --- Going through them
@@ -206,7 +96,7 @@ class _Walker:
 
     def __init__(
         self,
-        source: _Source,
+        source: Source,
         path: str,
         at: int,
         record: int,
@@ -283,7 +173,7 @@ class _Walker:
         start, self.at = self.at, self.at + decided
         if not window or (found and (found[0][0], found[0][2]) == (0, 0) and not found[0][3]):
             length = found[0][1] + _FRAME if found else 0
-            yield self._damage("unstable_read", start, length, _unstable(fault, still_there=bool(window)))
+            yield self._damage("unstable_read", start, length, unstable_words(fault, still_there=bool(window)))
         view = memoryview(window)
         for kind, group in groupby(sorted([*found, *map(_as_lost, lost)]), self._sort):
             if kind == "lost":
@@ -406,17 +296,6 @@ def _go_on(held: Damage, item: Damage) -> bool:
     return (item.kind, item.offset) == (held.kind, held.offset + held.length) and item.kind in _JOINED
 
 
-def _unstable(fault: CorruptRecordError, *, still_there: bool) -> str:
-    if not still_there:
-        return "the file was cut while it was read"
-    if fault.kind in ("torn_header", "torn_payload"):
-        return "the file ended inside this record when it was read, and does no more: it is being written"
-    return (
-        "the first reading was damaged and the second is sound, and kept: the disk, the memory or the network "
-        "gives bytes that change"
-    )
-
-
 # --- Compressed files
 
 
@@ -427,7 +306,7 @@ def _walk_compressed(
     pieces = segments(file, compression)
     start, gap, before = 0, None, 0
     while True:
-        stretch = _Stretch(pieces, start)
+        stretch = Stretch(pieces, start)
         walker = _Walker(stretch, file.name, start, record, max_record_bytes, nested=nested, raw=True)
         tail = 0
         for item in walker.items():
@@ -452,73 +331,3 @@ def _walk_compressed(
 def _gap_damage(path: str, gap: Gap, record: int, around: int) -> Damage:
     words = f"{gap.words}; {around} bytes around it belong to no whole record" if around else gap.words
     return Damage(path, gap.kind, record, gap.offset, gap.length, words)
-
-
-# --- For readers that raise
-
-_DIAGNOSED_WHOLE: Final = 256 << 20
-_DIAGNOSED: Final = 16 << 20
-ACCEPTED: Final = ("unmasked_crc", "zlib_crc", "zero_crc", "big_endian", "lf_to_crlf")  # what `repair` can take
-
-
-def explain(file: ByteFile, error: CorruptRecordError, compression: Compression = None) -> CorruptRecordError:
-    """Return the error to raise for a record that is not sound, after a second look at the file.
-
-    If a second reading is sound, its kind is `"unstable_read"`. If no record of the file is sound and there is one
-    reason for all, it says so. Else it is the same with the next step.
-
-    >>> import io
-    >>> from recordkit.storage._bytes import ObjectFile
-    >>> torn = ObjectFile(io.BytesIO(records.pack(b"one")[:-1]), "a.tfrecord")
-    >>> error = CorruptRecordError("a.tfrecord: record 0 at byte 0: torn", record=0, offset=0, kind="torn_payload")
-    >>> print(explain(torn, error))
-    a.tfrecord: record 0 at byte 0: torn
-      recordkit.repair('a.tfrecord', ...) writes every sound record to a new file.
-    """
-    if error.kind not in ("torn_header", "bad_length_crc", "torn_payload", "bad_payload_crc") or error.offset is None:
-        return error
-    plain = compression is None
-    where = f"{file.name}: record {error.record} at byte {error.offset}"
-    if plain and _is_sound(file, error.offset):
-        words = _unstable(error, still_there=True).replace(", and kept", "")
-        advice = "Read it again, and look at the system's log (dmesg) if that happens more than once."
-        return _again(error, f"{where}: {words}\n  {advice}", "unstable_read")
-    first = str(error).partition("\n")[0]
-    if plain and (error.record, error.offset) == (0, 0) and (found := diagnosed(file)) is not None:
-        return _again(error, f"{first}\n  {found.words}{_how_to_accept(file.name, found.kind)}", error.kind)
-    count = error.record or 0
-    known = f"The {count:,} records before it are sound. " if count > 1 else "The record before it is sound. " * count
-    return _again(
-        error,
-        f"{first}\n  {known}recordkit.repair({file.name!r}, ...) writes every sound record to a new file.",
-        error.kind,
-    )
-
-
-def _is_sound(file: ByteFile, offset: int) -> bool:
-    """Read a record once more and check it."""
-    header = file.read_at(offset, 12)
-    length = int.from_bytes(header[:8], "little")
-    if len(header) < 12 or _core.scan(header, NO_LIMIT)[1] != _TORN_PAYLOAD or length + _FRAME > file.size - offset:
-        return False
-    found, fault, _ = _core.scan(file.read_at(offset, length + _FRAME), NO_LIMIT)
-    return not fault and len(found) == 1
-
-
-_TORN_PAYLOAD: Final = 3  # what the core says of a sound header and nothing behind it
-
-
-def diagnosed(file: ByteFile) -> records.Diagnosis | None:
-    """Return the one reason why no record of a plain file is sound, if there is one."""
-    whole = file.size <= _DIAGNOSED_WHOLE
-    return records.diagnose(file.read_at(0, file.size if whole else _DIAGNOSED), whole=whole)
-
-
-def _how_to_accept(path: str, kind: str) -> str:
-    return (
-        f"\n  To take them all the same: recordkit.repair({path!r}, ..., accept={kind!r})" if kind in ACCEPTED else ""
-    )
-
-
-def _again(error: CorruptRecordError, message: str, kind: str | None) -> CorruptRecordError:
-    return CorruptRecordError(message, path=error.path, record=error.record, offset=error.offset, kind=kind)
