@@ -21,7 +21,7 @@ from ._members import members_of
 from ._places import count_hops, find_places, make_places
 from ._sniff import compression_of
 from ._streams import MemberStream, Sequential, SkippingStream
-from ._walk import explain
+from ._explain import explain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
