@@ -20,6 +20,7 @@ ORDER = (
     ("examples",),
     ("schema",),
     ("storage",),
+    ("tools",),
     ("__init__",),
 )
 LAYERS = {part: layer for layer, parts in enumerate(ORDER) for part in parts}
