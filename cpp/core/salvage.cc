@@ -85,6 +85,16 @@ class Salvager {
     return length;
   }
 
+  // The same of a record whose length's checksum is damaged and whose payload's confirms both.
+  std::optional<uint64_t> confirmed_at(uint64_t at) {
+    if (left(at) < kFrameSize || !in_sight(at, kHeaderSize) || header_is_sound(window_.data() + at))
+      return {};
+    const uint64_t length = load<uint64_t>(window_.data() + at);
+    if (!payload_fits(at, length) || !in_sight(at, kFrameSize + length) || !payload_is_sound(at, length))
+      return {};
+    return length;
+  }
+
   static uint64_t end_of(const Found& record) { return record.offset + kFrameSize + record.length; }
 
   uint64_t keep(Found record) {
@@ -96,21 +106,18 @@ class Salvager {
   // if that was out of sight.
   uint64_t step_over(uint64_t at) {
     const uint64_t before = result_.found.size();
-    const bool has_header = left(at) >= kHeaderSize;
     if (!in_sight(at, std::min(left(at), kHeaderSize))) return at;
-    const bool header = has_header && header_is_sound(window_.data() + at);
-    const uint64_t length = left(at) >= 8 ? load<uint64_t>(window_.data() + at) : 0;
+    if (const auto confirmed = confirmed_at(at)) return keep({at, *confirmed, Found::How::bad_length_crc});
+    if (out_of_sight_) return at;
 
-    if (has_header && !header && payload_fits(at, length)) {
-      if (!in_sight(at, kFrameSize + length)) return at;
-      if (payload_is_sound(at, length)) return keep({at, length, Found::How::bad_length_crc});
-    }
+    const bool header = left(at) >= kHeaderSize && header_is_sound(window_.data() + at);
+    const uint64_t length = header ? load<uint64_t>(window_.data() + at) : 0;
     if (header && payload_fits(at, length)) {
       // The length was right. If the file goes on soundly behind the frame, only this payload is lost; if
       // not, bytes were taken out of it or put in, and the next record is nearer or further than the length
       // says.
       const uint64_t next = at + kFrameSize + length;
-      const bool goes_on = next == size_ || starts_record(next);
+      const bool goes_on = next == size_ || starts_record(next) || confirmed_at(next);
       if (out_of_sight_) return at;
       if (goes_on && keep_nested(at + 1, next)) {
         result_.lost.push_back({at, next - at, Lost::What::bad_payload, before});

@@ -76,6 +76,12 @@ TEST(salvage_a3_damaged_length_checksum_costs_nothing) {
   }
 }
 
+TEST(salvage_a3_damaged_length_checksum_costs_nothing_behind_a_damaged_payload) {
+  const Salvaged result = salvaged(flipped(flipped(five_records(), 12), 27 + 8));
+  CHECK(result.payloads == numbered("1234"));
+  check_lost(result, 0, 27, What::bad_payload, 0);
+}
+
 TEST(salvage_a4_and_a5_damaged_length_costs_one_record_wherever_it_is) {
   const std::pair<size_t, std::string> damages[] = {
       {0, "\x0c"}, {4, "\x01"}, {0, std::string(8, '\xff')}, {7, "\x80"}};

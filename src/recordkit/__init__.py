@@ -23,11 +23,12 @@ from recordkit.errors import (
 )
 
 if TYPE_CHECKING:
-    from recordkit import columns, dataset, examples, images, progress, records, schema, storage, workers
+    from recordkit import columns, dataset, examples, images, progress, records, schema, storage, tools, workers
     from recordkit.columns import Batch, BytesColumn, Ragged
     from recordkit.dataset import Dataset, follow, open  # noqa: A004 - the verb that a user would say
     from recordkit.schema import Array, Field, Schema, TensorProto
     from recordkit.storage import append, commit, create, discard, quarantined, write
+    from recordkit.tools import diff, repair, stats
     from recordkit.workers import AUTO, Processes, Threads
 
 __all__ = [
@@ -55,6 +56,7 @@ __all__ = [
     "commit",
     "create",
     "dataset",
+    "diff",
     "discard",
     "errors",
     "examples",
@@ -64,8 +66,11 @@ __all__ = [
     "progress",
     "quarantined",
     "records",
+    "repair",
     "schema",
+    "stats",
     "storage",
+    "tools",
     "workers",
     "write",
 ]
@@ -87,10 +92,13 @@ _PLACES = {
     "append": "storage",
     "commit": "storage",
     "create": "storage",
+    "diff": "tools",
     "discard": "storage",
     "follow": "dataset",
     "open": "dataset",
     "quarantined": "storage",
+    "repair": "tools",
+    "stats": "tools",
     "write": "storage",
 }
 

@@ -343,11 +343,15 @@ _FLAVOURS: tuple[tuple[str, Literal["little", "big"], Callable[[memoryview], int
 )
 
 
-def diagnose(data: Buffer) -> Diagnosis | None:
+def diagnose(data: Buffer, *, whole: bool = True) -> Diagnosis | None:
     """Return the pattern that explains why no record is sound, if there is one.
 
     Files of writers that do not keep to the format, and files that went through a transfer in text mode, fail in every
     record at once; salvaging them byte by byte would hide the reason.
+
+    Args:
+        data: The bytes of an uncompressed file.
+        whole: Whether that is all of it, rather than its first bytes.
 
     >>> import struct
     >>> payload = b"payload"
@@ -360,25 +364,27 @@ def diagnose(data: Buffer) -> Diagnosis | None:
     if not any(view):
         return None  # zeros would pass for empty records with zeros in place of checksums
     for kind, order, checksum, words in _FLAVOURS:
-        payloads = _frames(view, order, checksum)
+        payloads = _frames(view, order, checksum, whole=whole)
         if payloads:
             count = len(payloads)
-            text = f"all {count} records {words}: the program that wrote them does not keep to the format"
+            which = f"{'all' if whole else 'the first'} {count} records"
+            text = f"{which} {words}: the program that wrote them does not keep to the format"
             return Diagnosis(kind, count, text, tuple(payloads))
-    return _text_mode(view)
+    return _text_mode(view, whole=whole)
 
 
 def _frames(
-    view: memoryview, order: Literal["little", "big"], checksum: Callable[[memoryview], int]
+    view: memoryview, order: Literal["little", "big"], checksum: Callable[[memoryview], int], *, whole: bool
 ) -> list[tuple[int, int]]:
-    """The payloads of the whole file under another reading of the frame; none if it does not fit to the last byte."""
-    payloads, at = [], 0
+    """The payloads of the file under another reading of the frame; none if it does not fit to the last byte."""
+    payloads: list[tuple[int, int]] = []
+    at = 0
     while at < len(view):
         header = view[at : at + 8]
         length = int.from_bytes(header, order)
         end = at + 12 + length
         if end + 4 > len(view):
-            return []
+            return [] if whole else payloads
         stored = int.from_bytes(view[at + 8 : at + 12], order), int.from_bytes(view[end : end + 4], order)
         if stored != (checksum(header), checksum(view[at + 12 : end])):
             return []
@@ -387,17 +393,18 @@ def _frames(
     return payloads
 
 
-def _text_mode(view: memoryview) -> Diagnosis | None:
+def _text_mode(view: memoryview, *, whole: bool) -> Diagnosis | None:
     data = bytes(view)
     if b"\n" in data and data.count(b"\r\n") == data.count(b"\n"):
         undone, fault, _ = _core.scan(data.replace(b"\r\n", b"\n"), NO_LIMIT)
-        if not fault and len(undone):
+        torn = _FAULTS[fault][0] in ("torn_header", "torn_payload") and not whole
+        if (not fault or torn) and len(undone):
             words = (
                 f"every line feed has a carriage return before it: a transfer in text mode has changed the file; "
-                f"its {len(undone)} records come back when each CR LF is made LF again"
+                f"its {'first ' * (not whole)}{len(undone)} records come back when each CR LF is made LF again"
             )
             return Diagnosis("lf_to_crlf", len(undone), words)
-    if b"\r\n" not in data and (records := _shrunk_records(data)):
+    if whole and b"\r\n" not in data and (records := _shrunk_records(data)):
         words = (
             f"{records} records are too short by as many bytes as carriage returns could have stood in them, and no CR "
             f"LF is left in the file: a transfer in text mode has taken them out; they have to be fetched again"

@@ -16,12 +16,12 @@ from recordkit.records import NO_LIMIT, Reader, corrupt
 
 from ._bytes import LocalFile, OpenFiles
 from ._checkpoints import Checkpoints
+from ._explain import explain
 from ._inflate import Inflated
 from ._members import members_of
 from ._places import count_hops, find_places, make_places
 from ._sniff import compression_of
 from ._streams import MemberStream, Sequential, SkippingStream
-from ._explain import explain
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -222,6 +222,14 @@ class Writer:
         self._raw |= self._schema is None and not self._first and not self._messages
         self._write_payload(bytes(payload), payload)
 
+    def write_chunk(self, chunk: Chunk) -> None:
+        """Write records as they are, without a look at their payloads: for copies of what was written before."""
+        self._check_open()
+        self._take_all()
+        self._raw |= self._schema is None
+        if len(chunk):
+            self._put(chunk)
+
     def _write_payload(self, payload: bytes, row: Any) -> None:
         if self._first:
             self._define()

@@ -1,1 +1,7 @@
-"""Tools: what is done with whole datasets."""
+"""Tools: functions from paths to frozen reports. They do not print, and never touch what they are given to look at."""
+
+from ._diff import Diff, diff
+from ._repair import Repaired, repair
+from ._stats import FieldStats, Stats, stats
+
+__all__ = ["Diff", "FieldStats", "Repaired", "Stats", "diff", "repair", "stats"]

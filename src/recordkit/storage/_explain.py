@@ -1,0 +1,92 @@
+"""Explain: a second look at a file whose reader has met a record that is not sound."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from recordkit import _core, records
+from recordkit.errors import CorruptRecordError
+from recordkit.records import NO_LIMIT
+
+if TYPE_CHECKING:
+    from ._bytes import ByteFile
+    from ._options import Compression
+
+_DIAGNOSED_WHOLE: Final = 256 << 20
+_DIAGNOSED: Final = 16 << 20
+_FRAME: Final = 16
+_TORN_PAYLOAD: Final = 3  # what the core says of a sound header and nothing behind it
+ACCEPTED: Final = ("unmasked_crc", "zlib_crc", "zero_crc", "big_endian", "lf_to_crlf")  # what `repair` can take
+
+
+def explain(file: ByteFile, error: CorruptRecordError, compression: Compression = None) -> CorruptRecordError:
+    """Return the error to raise for a record that is not sound, after a second look at the file.
+
+    If a second reading is sound, its kind is `"unstable_read"`. If no record of the file is sound and there is one
+    reason for all, it says so. Else it is the same with the next step.
+
+    >>> import io
+    >>> from recordkit.storage._bytes import ObjectFile
+    >>> torn = ObjectFile(io.BytesIO(records.pack(b"one")[:-1]), "a.tfrecord")
+    >>> error = CorruptRecordError("a.tfrecord: record 0 at byte 0: torn", record=0, offset=0, kind="torn_payload")
+    >>> print(explain(torn, error))
+    a.tfrecord: record 0 at byte 0: torn
+      recordkit.repair('a.tfrecord', ...) writes every sound record to a new file.
+    """
+    if error.kind not in ("torn_header", "bad_length_crc", "torn_payload", "bad_payload_crc") or error.offset is None:
+        return error
+    plain = compression is None
+    where = f"{file.name}: record {error.record} at byte {error.offset}"
+    if plain and _is_sound(file, error.offset):
+        words = unstable_words(error, still_there=True).replace(", and kept", "")
+        advice = "Read it again, and look at the system's log (dmesg) if that happens more than once."
+        return _again(error, f"{where}: {words}\n  {advice}", "unstable_read")
+    first = str(error).partition("\n")[0]
+    if plain and (error.record, error.offset) == (0, 0) and (found := diagnosed(file)) is not None:
+        return _again(error, f"{first}\n  {found.words}{how_to_accept(file.name, found.kind)}", error.kind)
+    count = error.record or 0
+    known = f"The {count:,} records before it are sound. " if count > 1 else "The record before it is sound. " * count
+    return _again(
+        error,
+        f"{first}\n  {known}recordkit.repair({file.name!r}, ...) writes every sound record to a new file.",
+        error.kind,
+    )
+
+
+def _is_sound(file: ByteFile, offset: int) -> bool:
+    """Read a record once more and check it."""
+    header = file.read_at(offset, 12)
+    length = int.from_bytes(header[:8], "little")
+    if len(header) < 12 or _core.scan(header, NO_LIMIT)[1] != _TORN_PAYLOAD or length + _FRAME > file.size - offset:
+        return False
+    found, fault, _ = _core.scan(file.read_at(offset, length + _FRAME), NO_LIMIT)
+    return not fault and len(found) == 1
+
+
+def diagnosed(file: ByteFile) -> records.Diagnosis | None:
+    """Return the one reason why no record of a plain file is sound, if there is one."""
+    whole = file.size <= _DIAGNOSED_WHOLE
+    return records.diagnose(file.read_at(0, file.size if whole else _DIAGNOSED), whole=whole)
+
+
+def how_to_accept(path: str, kind: str) -> str:
+    """Return a line that names the next step, if there is one."""
+    return (
+        f"\n  To take them all the same: recordkit.repair({path!r}, ..., accept={kind!r})" if kind in ACCEPTED else ""
+    )
+
+
+def _again(error: CorruptRecordError, message: str, kind: str | None) -> CorruptRecordError:
+    return CorruptRecordError(message, path=error.path, record=error.record, offset=error.offset, kind=kind)
+
+
+def unstable_words(fault: CorruptRecordError, *, still_there: bool) -> str:
+    """Return what to say of a record that was not sound, and is when it is read again."""
+    if not still_there:
+        return "the file was cut while it was read"
+    if fault.kind in ("torn_header", "torn_payload"):
+        return "the file ended inside this record when it was read, and does no more: it is being written"
+    return (
+        "the first reading was damaged and the second is sound, and kept: the disk, the memory or the network "
+        "gives bytes that change"
+    )

@@ -1,0 +1,333 @@
+"""Walk: through all of a file, damaged or not. Sound records come out, and facts about what is not sound.
+
+What is found behind damage is decided by the core's salvage, a window at a time, so that memory does not grow with the
+file. The rules are written down in docs/format/records.md.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, Final, Literal
+
+from recordkit import _core, records
+from recordkit.errors import CorruptRecordError
+from recordkit.records import NO_LIMIT
+
+from ._damage import Damage
+from ._explain import unstable_words
+from ._segments import segments
+from ._stretch import Plain, Stretch
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Iterator
+    from typing import TypeAlias
+
+    from recordkit.records import Chunk
+
+    from ._bytes import ByteFile
+    from ._options import Compression
+    from ._segments import Gap
+    from ._stretch import Source
+
+    _Found: TypeAlias = tuple[int, int, int, bool]  # offset and length, how, nested: as the core has it
+    _Lost: TypeAlias = tuple[int, int, int, int]  # offset and length, what, records before
+
+_CHUNK: Final = 1 << 20
+_WINDOW: Final = 1 << 20
+_GIVE_UP: Final = 64 << 20  # a window in which no record starts is not made larger than this
+_FRAME: Final = 16
+
+_LOST: Final = ("bad_length", "bad_payload", "torn", "zeros")  # as the core counts them
+_JOINED: Final = ("bad_length", "zeros")
+
+
+def walk(
+    file: ByteFile,
+    compression: Compression,
+    *,
+    offset: int = 0,
+    record: int = 0,
+    max_record_bytes: int = NO_LIMIT,
+    nested: bool = False,
+) -> Iterator[Chunk | Damage]:
+    """Yield every sound record of a file, in chunks, and a `Damage` wherever something is wrong, in file order.
+
+    `first_record` of a chunk is how many records were found before it. No record is given whose payload's checksum is
+    not right.
+
+    Args:
+        file: Where the bytes come from.
+        compression: How they are compressed.
+        offset: Where to start in a plain file; must be the start of a record.
+        record: The number of the record that starts there.
+        max_record_bytes: Records with longer payloads are passed over, and reported.
+        nested: Whether to give records that stand inside the payload of a damaged one. They may be part of its content
+            rather than records of this file, and are reported in any case.
+
+    >>> import io
+    >>> from recordkit.storage._bytes import ObjectFile
+    >>> good, bad = records.pack(b"good"), bytearray(records.pack(b"bad!"))
+    >>> bad[13] ^= 1
+    >>> for item in walk(ObjectFile(io.BytesIO(good + bytes(bad) + good), "a.tfrecord"), None):
+    ...     print(item if isinstance(item, Damage) else list(item))
+    [b'good']
+    a.tfrecord: record 1 at byte 20: the payload or its checksum is damaged
+    [b'good']
+    """
+    if compression is None:
+        yield from _Walker(Plain(file), file.name, offset, record, max_record_bytes, nested=nested).items()
+    elif offset:
+        message = f"{file.name}: only a plain file can be gone through from the middle on"
+        raise ValueError(message)
+    else:
+        yield from _walk_compressed(file, compression, record, max_record_bytes, nested=nested)
+
+
+# --- Going through them
+
+
+class _Walker:
+    """Goes through one source.
+
+    Attributes:
+        at: Everything before it is done.
+        record: How many records were given.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        path: str,
+        at: int,
+        record: int,
+        max_record_bytes: int,
+        *,
+        nested: bool,
+        raw: bool = False,
+    ) -> None:
+        self.at = at
+        self.record = record
+        self._source = source
+        self._path = path
+        self._most = max_record_bytes
+        self._nested = nested
+        self._raw = raw
+
+    def items(self) -> Iterator[Chunk | Damage]:
+        """Yield chunks and damage."""
+        held: Damage | None = None
+        for item in self._items():
+            if held is not None and isinstance(item, Damage) and _go_on(held, item):
+                held = self._lost(held.kind, held.offset, held.length + item.length, held.record)
+                continue
+            if held is not None:
+                yield held
+            held = item if isinstance(item, Damage) else None
+            if held is None:
+                yield item
+        if held is not None:
+            yield held
+
+    def _items(self) -> Iterator[Chunk | Damage]:
+        while (fault := (yield from self._sound())) is not None:
+            if fault.kind == "too_large" and (damage := self._too_large()) is not None:
+                yield damage
+            else:
+                yield from self._salvaged(fault)
+            self._source.forget(self.at)
+
+    def _sound(self) -> Generator[Chunk, None, CorruptRecordError | None]:
+        """Give records up to the first fault, and return it."""
+        reader = records.Reader(
+            self._source.opened(self.at),
+            path=self._path,
+            chunk_bytes=_CHUNK,
+            max_record_bytes=self._most,
+            offset=self.at,
+            first_record=self.record,
+        )
+        while True:
+            try:
+                chunk = reader.read()
+            except CorruptRecordError as fault:
+                return fault
+            if chunk is None:
+                return None
+            self.at = chunk.file_offset + chunk.nbytes
+            self.record += len(chunk)
+            self._source.forget(self.at)
+            yield chunk
+
+    def _too_large(self) -> Damage | None:
+        """Pass over a record that is there and larger than allowed; None if the file ends inside it."""
+        length = int.from_bytes(self._source.read_at(self.at, 8), "little")
+        if length + _FRAME > self._source.left(self.at):
+            return None
+        self.at += length + _FRAME
+        words = f"the record has {length} bytes, more than max_record_bytes allows, and is left out"
+        return self._damage("too_large", self.at - length - _FRAME, length + _FRAME, words)
+
+    def _salvaged(self, fault: CorruptRecordError) -> Iterator[Chunk | Damage]:
+        """Give what a window behind a fault holds."""
+        window, found, lost, decided = self._decided()
+        start, self.at = self.at, self.at + decided
+        if not window or (found and (found[0][0], found[0][2]) == (0, 0) and not found[0][3]):
+            length = found[0][1] + _FRAME if found else 0
+            yield self._damage("unstable_read", start, length, unstable_words(fault, still_there=bool(window)))
+        view = memoryview(window)
+        for kind, group in groupby(sorted([*found, *map(_as_lost, lost)]), self._sort):
+            if kind == "lost":
+                for offset, length, what, _ in group:
+                    yield self._lost(_kind(_LOST[-what - 1], length), start + offset, length, self.record)
+            elif kind == "too_large":
+                for offset, length, _, _ in group:
+                    words = f"the record has {length} bytes, more than max_record_bytes allows, and is left out"
+                    yield self._damage("too_large", start + offset, length + _FRAME, words)
+            elif kind == "confirmed":
+                for record in group:
+                    yield from self._confirmed(view, start, record)
+            else:
+                inside = list(group)
+                if kind == "nested":
+                    yield self._nested_damage(start, inside)
+                if kind == "sound" or self._nested:
+                    yield from self._chunks(view, start, inside)
+
+    def _decided(self) -> tuple[bytes, list[_Found], list[_Lost], int]:
+        """Return a window that is large enough to decide something, what is decided, and up to where."""
+        size = _WINDOW
+        while True:
+            window = self._source.read_at(self.at, size)
+            beyond = max(0, self._source.left(self.at) - len(window)) if len(window) == size else 0
+            found, lost, decided, searched = _core.salvage(window, beyond)
+            if decided or not window:
+                return window, found, lost, decided
+            if searched and size >= _GIVE_UP:
+                zeros = window.count(0, 0, searched) == searched
+                return window, [], [(0, searched, _LOST.index("zeros" if zeros else "bad_length"), 0)], searched
+            size *= 2
+
+    def _sort(self, record: _Found) -> Literal["lost", "too_large", "confirmed", "nested", "sound"]:
+        _, length, how, nested = record
+        if how < 0:
+            return "lost"
+        if length > self._most:
+            return "too_large"
+        if nested:
+            return "nested"
+        return "confirmed" if how else "sound"
+
+    def _confirmed(self, view: memoryview, start: int, record: _Found) -> Iterator[Chunk | Damage]:
+        offset, length, _, _ = record
+        words = "the length's checksum is damaged; the payload's confirms the record, which is kept"
+        yield self._damage("bad_length_crc", start + offset, length + _FRAME, words)
+        payload = view[offset + 12 : offset + 12 + length]
+        yield self._counted(_core.pack([payload], start + offset, self.record))
+
+    def _chunks(self, view: memoryview, start: int, inside: Iterable[_Found]) -> Iterator[Chunk]:
+        """Give records of a window, those that touch each other together."""
+        for begin, end in _runs(inside):
+            chunk, _, _ = _core.scan(view[begin:end], NO_LIMIT, start + begin, self.record)
+            yield self._counted(chunk)
+
+    def _counted(self, chunk: Chunk) -> Chunk:
+        self.record += len(chunk)
+        return chunk
+
+    # --- In words
+
+    def _nested_damage(self, start: int, inside: list[_Found]) -> Damage:
+        begin, end = inside[0][0], inside[-1][0] + inside[-1][1] + _FRAME
+        count = f"{len(inside)} record{'s' * (len(inside) != 1)}"
+        done = "given all the same" if self._nested else "left out; nested=True gives them"
+        words = f"{count} inside the payload of a damaged one, possibly part of its content: {done}"
+        return self._damage("nested", start + begin, end - begin, words)
+
+    def _lost(self, kind: str, offset: int, length: int, record: int) -> Damage:
+        words = _WORDS.get(kind, "")
+        if kind == "zeros":
+            tail = self._source.whole and self._source.left(offset + length) == 0
+            words = (
+                f"zero tail of {length} bytes (unclean shutdown?)"
+                if tail
+                else f"zero-filled region {offset}…{offset + length - 1}"
+            )
+        return Damage(self._path, kind, record, offset, length, words, self._raw)
+
+    def _damage(self, kind: str, offset: int, length: int, words: str) -> Damage:
+        return Damage(self._path, kind, self.record, offset, length, words, self._raw)
+
+
+_WORDS: Final = {
+    "bad_payload_crc": "the payload or its checksum is damaged",
+    "bad_length": "the length of a record is damaged, or bytes were put in or taken out",
+    "torn_header": "a record was begun here, and the file ends inside its 12-byte header",
+    "torn_payload": "a record was begun here, and the file ends before it does",
+}
+_LOSSES: Final = (*_WORDS, "zeros")
+
+
+def _kind(what: str, length: int) -> str:
+    if what == "torn":
+        return "torn_header" if length < 12 else "torn_payload"
+    return "bad_payload_crc" if what == "bad_payload" else what
+
+
+def _as_lost(lost: _Lost) -> _Found:
+    """What is lost among what is found, to be sorted by offset with it: told from it by a number below 0."""
+    offset, length, what, _ = lost
+    return offset, length, -what - 1, False
+
+
+def _runs(inside: Iterable[_Found]) -> Iterator[tuple[int, int]]:
+    """Yield where records that touch each other begin and end, about a chunk of them."""
+    begin = end = -1
+    for offset, length, _, _ in inside:
+        if offset != end or end - begin >= _CHUNK:
+            if end > begin:
+                yield begin, end
+            begin = offset
+        end = offset + length + _FRAME
+    if end > begin:
+        yield begin, end
+
+
+def _go_on(held: Damage, item: Damage) -> bool:
+    return (item.kind, item.offset) == (held.kind, held.offset + held.length) and item.kind in _JOINED
+
+
+# --- Compressed files
+
+
+def _walk_compressed(
+    file: ByteFile, compression: Literal["gzip", "zlib"], record: int, max_record_bytes: int, *, nested: bool
+) -> Iterator[Chunk | Damage]:
+    """Walk through each stretch between gaps. What is lost on either side of a gap is told with the gap."""
+    pieces = segments(file, compression)
+    start, gap, before = 0, None, 0
+    while True:
+        stretch = Stretch(pieces, start)
+        walker = _Walker(stretch, file.name, start, record, max_record_bytes, nested=nested, raw=True)
+        tail = 0
+        for item in walker.items():
+            loss = item if isinstance(item, Damage) and item.kind in _LOSSES else None
+            if gap is not None:
+                behind = loss.length if loss is not None and loss.offset == start else 0
+                yield _gap_damage(file.name, gap, record, before + behind)
+                gap = None
+                if behind:
+                    continue
+            if loss is not None and stretch.gap is not None and loss.offset + loss.length == stretch.end:
+                tail = loss.length
+            else:
+                yield item
+        if gap is not None:
+            yield _gap_damage(file.name, gap, record, before)
+        if stretch.gap is None:
+            return
+        record, start, gap, before = walker.record, stretch.end, stretch.gap, tail
+
+
+def _gap_damage(path: str, gap: Gap, record: int, around: int) -> Damage:
+    words = f"{gap.words}; {around} bytes around it belong to no whole record" if around else gap.words
+    return Damage(path, gap.kind, record, gap.offset, gap.length, words)

@@ -1,0 +1,238 @@
+"""Repair: every sound record of a damaged file, in a new file.
+
+The list of what was lost is written down in docs/format/lost.md.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from recordkit import records
+from recordkit.errors import CorruptRecordError, StorageError, TargetExistsError
+from recordkit.storage import Manifest, _disk, _names, create
+from recordkit.storage._bytes import LocalFile
+from recordkit.storage._damage import Damage
+from recordkit.storage._explain import diagnosed, how_to_accept
+from recordkit.storage._segments import Gap, segments
+from recordkit.storage._sizes import in_words
+from recordkit.storage._sniff import compression_of
+from recordkit.storage._walk import walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from recordkit.records import Chunk
+    from recordkit.schema import Schema
+    from recordkit.storage import Writer
+    from recordkit.storage._options import Compression
+
+Accept = Literal["unmasked_crc", "zlib_crc", "zero_crc", "big_endian", "lf_to_crlf"]
+
+_KEPT: Final = ("bad_length_crc", "unstable_read", "nested")  # what is wrong and costs no record, or none of this file
+_SHOWN: Final = 10
+_CHUNK: Final = 1 << 20
+
+
+@dataclass(frozen=True)
+class Repaired:
+    """What `repair` has done.
+
+    Attributes:
+        src: The damaged file.
+        dst: The new one.
+        recovered: How many records are in it.
+        lost: Which ranges of bytes belong to no record that could be kept, and why.
+        notes: What else is wrong: records that were kept though not all of their bytes are right, and nested ones.
+    """
+
+    src: str
+    dst: str
+    recovered: int
+    lost: tuple[Damage, ...]
+    notes: tuple[Damage, ...] = ()
+
+    @property
+    def lost_bytes(self) -> int:
+        """How many bytes were lost: of the file, or of what it decompresses to where the damage is in there."""
+        return sum(damage.length for damage in self.lost)
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was wrong with the source."""
+        return not self.lost and not self.notes
+
+    def __str__(self) -> str:
+        count = f"{self.recovered:,} record{'s' * (self.recovered != 1)}"
+        lines = [f"{self.src}: {count} recovered, now in {self.dst}"]
+        if self.ok:
+            lines.append("nothing was wrong")
+        elif self.lost:
+            places = f"{len(self.lost):,} place{'s' * (len(self.lost) != 1)}"
+            lines.append(f"{in_words(self.lost_bytes)} lost in {places}")
+        damages = sorted((*self.lost, *self.notes), key=lambda damage: (damage.record, damage.offset))
+        lines += [str(damage).removeprefix(f"{damage.path}: ") for damage in damages[:_SHOWN]]
+        if damages[_SHOWN:]:
+            lines.append(f"and {len(damages) - _SHOWN:,} more")
+        return "\n  ".join(lines)
+
+
+def repair(
+    src: str | os.PathLike[str],
+    dst: str | os.PathLike[str],
+    *,
+    nested: bool = False,
+    overwrite: bool = False,
+    accept: Accept | None = None,
+    compression: Compression | Literal["same"] = "same",
+) -> Repaired:
+    """Write every record of a damaged file that can be shown to be intact to a new file.
+
+    The source is left as it is. The new file appears under its name when it is whole; beside it, in
+    `_recordkit/<name>.lost.json`, is the list of what was lost.
+
+    Args:
+        src: One file, plain, gzip or zlib. A dataset of several is repaired one file at a time.
+        dst: The new file.
+        nested: Whether to keep records that stand inside the payload of a damaged one. They may be part of its content
+            rather than records of this file.
+        overwrite: Whether an old `dst` may go.
+        accept: For a file whose records all break the format in one way, which the error about it names: take them as
+            they are meant, and write them as the format wants them.
+        compression: How to compress `dst`; by default as `src` is.
+
+    Raises:
+        CorruptRecordError: No record is sound, and there is one reason for all: pass it as `accept`.
+        WrongFileError: The source is something else than a TFRecord file.
+        TargetExistsError: There is a `dst` already, and `overwrite` is False.
+
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> data = bytearray(b"".join(records.pack(b"payload-%03d" % i) for i in range(5)))
+    >>> data[60] ^= 1
+    >>> _ = (folder / "a.tfrecord").write_bytes(data)
+    >>> print(repair(folder / "a.tfrecord", folder / "b.tfrecord"))
+    /.../a.tfrecord: 4 records recovered, now in /.../b.tfrecord
+      27 bytes lost in 1 place
+      record 2 at byte 54: the length of a record is damaged, or bytes were put in or taken out
+    """
+    source, target = _checked(Path(src), Path(dst))
+    file = LocalFile(source)
+    try:
+        own = compression_of(file)
+        wanted = own if compression == "same" else compression
+        writer = create(target, _schema_of(source), compression=wanted, overwrite=overwrite)
+        with writer:
+            items = walk(file, own, nested=nested) if accept is None else _accepted(file, own, accept)
+            damages = _copy(items, writer)
+            if accept is None and damages and not writer.rows and own is None:
+                _refuse_pattern(file)
+    finally:
+        file.close()
+    lost = tuple(damage for damage in damages if damage.kind not in _KEPT)
+    notes = tuple(damage for damage in damages if damage.kind in _KEPT)
+    repaired = Repaired(str(source), str(target), writer.close().records, lost, notes)
+    _write_list(target, repaired)
+    return repaired
+
+
+def _checked(source: Path, target: Path) -> tuple[Path, Path]:
+    """Return both paths, if they are one file each and not the same."""
+    if source.is_dir():
+        message = f"{source}: a folder; repair takes one file at a time\n  Repair those of its files that are damaged."
+        raise StorageError(message, path=str(source))
+    if source.resolve() == target.resolve() or (target.exists() and source.exists() and source.samefile(target)):
+        message = (
+            f"{target}: that is the damaged file itself, which is never changed\n  Give the new file another name."
+        )
+        raise TargetExistsError(message, path=str(target))
+    if not _names.is_lone_file(target):
+        message = f"{target}: not the name of a record file\n  Give the new file a name such as {target.name}.tfrecord."
+        raise StorageError(message, path=str(target))
+    return source, target
+
+
+def _schema_of(source: Path) -> Schema | None:
+    """What the manifest beside the file, or that of its dataset, says it holds."""
+    for path, lone in ((source, True), (source.parent, False)):
+        manifest = Manifest.load(_names.manifest_of(path.absolute(), lone=lone))
+        if manifest is not None and any(shard.name == source.name for shard in manifest.shards):
+            return manifest.schema
+    return None
+
+
+def _copy(items: Iterator[Chunk | Damage], writer: Writer) -> list[Damage]:
+    damages = []
+    for item in items:
+        if isinstance(item, Damage):
+            damages.append(item)
+        else:
+            writer.write_chunk(item)
+    return damages
+
+
+# --- Files whose every record is wrong
+
+
+def _refuse_pattern(file: LocalFile) -> None:
+    found = diagnosed(file)
+    if found is not None:
+        message = f"{file.name}: {found.words}{how_to_accept(file.name, found.kind)}"
+        raise CorruptRecordError(message, path=file.name, record=0, offset=0, kind=found.kind)
+
+
+def _accepted(file: LocalFile, compression: Compression, accept: Accept) -> Iterator[Chunk]:
+    """Yield the payloads as they are meant. All of the file is in memory."""
+    data = _content(file, compression)
+    found = records.diagnose(data)
+    if found is None or found.kind != accept:
+        reason = found.words if found is not None else "no single reason explains what is wrong with its records"
+        message = f"{file.name}: accept={accept!r} does not fit this file: {reason}"
+        raise CorruptRecordError(message, path=file.name, kind=found.kind if found is not None else None)
+    if accept == "lf_to_crlf":
+        yield records.chunk(data.replace(b"\r\n", b"\n"), path=file.name)
+        return
+    view, taken, size = memoryview(data), [], 0
+    for offset, length in found.payloads:
+        taken.append(view[offset : offset + length])
+        size += length
+        if size >= _CHUNK:
+            yield records.pack_many(taken)
+            taken, size = [], 0
+    yield records.pack_many(taken)
+
+
+def _content(file: LocalFile, compression: Compression) -> bytes:
+    if compression is None:
+        return file.read_at(0, file.size)
+    pieces = list(segments(file, compression))
+    if any(isinstance(piece, Gap) for piece in pieces):
+        message = f"{file.name}: accept= takes a file as a whole, and this one cannot be decompressed to its end"
+        raise CorruptRecordError(message, path=file.name)
+    return b"".join(piece for piece in pieces if isinstance(piece, bytes))
+
+
+# --- The list
+
+
+def _write_list(target: Path, repaired: Repaired) -> None:
+    path = _names.side_of(target.absolute(), lone=True) / f"{target.name}.lost.json"
+    if repaired.ok:
+        _disk.remove_file(path)  # of an old file of this name
+        return
+    value: dict[str, Any] = {
+        "format": 1,
+        "source": os.path.basename(repaired.src),  # noqa: PTH119 - a text
+        "recovered": repaired.recovered,
+        "lost_bytes": repaired.lost_bytes,
+        "lost": [_entry(damage) for damage in repaired.lost],
+        "notes": [_entry(damage) for damage in repaired.notes],
+    }
+    _disk.replace_file(path, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def _entry(damage: Damage) -> dict[str, Any]:
+    return {name: value for name, value in asdict(damage).items() if name != "path"}
