@@ -66,6 +66,11 @@ def rows(columns: Columns, start: int, stop: int) -> Columns:
     return {name: part(column) for name, column in columns.items()}
 
 
+def picked(records: int, count: int) -> NDArray[np.int64]:
+    """Return the numbers of so many records, drawn at random and none twice; the same in every process."""
+    return np.random.default_rng(5).permutation(records)[:count].astype(np.int64)
+
+
 def dicts(columns: Columns) -> list[dict[str, Any]]:
     """Return columns of scalars and of bytes as a dict of Python ints, floats and bytes a record."""
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import columns
+import derived
 import numpy as np
 from columns import Digest
 from plan import SIZE
@@ -164,12 +165,15 @@ class Runner:
         if not self._made:
             return request
         request = self._made.request() | request | {"rows": ROWS, "output": str(self._output)}
-        request["file"] = str(self._made.folder / request["file"])
         if case.prefix:
             wanted = max(64, round(case.prefix * self._scale))
             if wanted < self._made.records:
                 request |= {"prefix": True, "records": wanted}
-        return request | self._cycles(case.gigabytes) if case.gigabytes else request
+        name = Path(request["file"]).name
+        request["file"] = str(derived.ensure(name, self._made, request["records"]))
+        if case.gigabytes:
+            request |= self._cycles(case.gigabytes) if self._task.writes else self._passes(case.gigabytes)
+        return request
 
     def _cycles(self, gigabytes: float) -> dict[str, int]:
         """Return how often the first rows are written to make so much, or as much as there is room for."""
@@ -182,6 +186,14 @@ class Runner:
         cycles = max(2, round(min(wanted, self._room) / size))
         settled = max(1, min(round(1e9 * self._scale / size), cycles // 2))
         return {"rows": rows, "cycles": cycles, "settled": settled, "records": rows * cycles}
+
+    def _passes(self, gigabytes: float) -> dict[str, int]:
+        """Return how often the whole file is read to make so much."""
+        assert self._made
+        size = self._made.file.stat().st_size
+        cycles = max(2, round(gigabytes * 1e9 * self._scale / size))
+        settled = max(1, min(round(1e9 * self._scale / size), cycles // 2))
+        return {"cycles": cycles, "settled": settled, "records": self._made.records * cycles}
 
     def _size(self, records: int) -> dict[str, float]:
         """Return how large it is that was written, where anything was."""
@@ -212,24 +224,30 @@ class Runner:
         """Return "equal", or the columns that are not what was drawn."""
         if not self._made:
             return ""
-        if said["records"] != request["records"]:
-            return f"{said['records']:,} records in place of {request['records']:,}"
+        picks = min(request.get("picks", 0), request["records"])
+        wanted = picks or request["records"]
+        if said["records"] != wanted:
+            return f"{said['records']:,} records in place of {wanted:,}"
+        if self._task.counts:
+            return "equal"
         names = tuple(request.get("select") or request["fields"])
         if self._task.job == "scan":
             expected = size_digest(self._made.file, request["records"])
         else:
             cycles = request.get("cycles", 1)
-            expected = digest_of(self._made.folder, names, request["records"] // cycles, cycles)
+            expected = digest_of(self._made.folder, names, request["records"] // cycles, cycles, picks)
         found = said["digest"]
         wrong = sorted(key for key in {*expected, *found} if expected.get(key) != found.get(key))
         return ", ".join(wrong) or "equal"
 
 
 @cache
-def digest_of(folder: Path, names: tuple[str, ...], records: int, cycles: int = 1) -> dict[str, str]:
-    """Return the digest of the columns as they were drawn, the first records of them so many times."""
+def digest_of(folder: Path, names: tuple[str, ...], records: int, cycles: int = 1, picks: int = 0) -> dict[str, str]:
+    """Return the digest of the columns as they were drawn, the first records so many times, or some picked of them."""
     digest = Digest()
     drawn = columns.rows(columns.load(folder, names, mapped=True), 0, records)
+    if picks:
+        drawn = {name: column[columns.picked(records, picks)] for name, column in drawn.items()}
     for _ in range(cycles):
         digest.add_columns(drawn)
     return digest.result()

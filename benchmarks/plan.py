@@ -15,6 +15,8 @@ COMPETITORS = {
     "tensorflow": "tensorflow_",
     "tfx_bsl": "tfx_bsl_",
     "pyarrow": "pyarrow_",
+    "array_record": "array_record_",
+    "mosaicml": "mosaicml_",
     "imports": "imports",
 }
 
@@ -31,7 +33,8 @@ class Case:
         options: What goes into the request besides what the workload says.
         variants: Several ways of doing it, of which the one with the best median counts.
         prefix: Slow ones handle this many records only, at scale 1; speeds are records a second all the same.
-        gigabytes: Write the workload's first rows again and again until it is about as much, at scale 1.
+        gigabytes: Write the workload's first rows, or read all of it, again and again until it is about as much, at
+            scale 1.
     """
 
     label: str
@@ -53,6 +56,7 @@ class Ratio:
         percent: Whether to print it as a percentage.
         words: What to call it, where "of / to" would not say it.
         figure: What is compared in place of the speed: a figure that both cases come with.
+        unit: Of a figure that is held against the bar by itself.
     """
 
     of: str
@@ -61,6 +65,7 @@ class Ratio:
     percent: bool = False
     words: str | None = None
     figure: str | None = None
+    unit: str = "MB"
 
 
 @dataclass(frozen=True)
@@ -81,10 +86,16 @@ class Task:
         """Whether its cases leave files, which are read back."""
         return self.job in ("encode", "write", "memory")
 
+    @property
+    def counts(self) -> bool:
+        """Whether nothing but the number of records can be compared."""
+        return self.job in ("count", "verify", "streaming", "opening")
+
 
 # Figures besides the speed. Of what was written, everything counts that lies in the folder, index and manifest too.
 SIZE = "bytes a record"
 SETTLED, PEAK, GROWTH = "MB of memory after 1 GB", "MB at its peak", "MB more"
+MICROSECONDS, OPENED, FIRST_ROW = "us a record", "seconds to open", "ms to a row"
 
 ONE, TWO, TF, READ = "recordkit", "recordkit, two threads", "tensorflow", "read()"
 # `reduce` of single records switches threads several times a record: on a busy machine with two cores it was 30 times
@@ -270,6 +281,136 @@ MEMORY = Task(
     most_repeats=1,
 )
 
+# --- Reading whole datasets, and at any place
+
+OPEN, OPEN_GZIP = "recordkit, rk.open", "recordkit, rk.open, gzip of ours"
+OPEN_FOREIGN, TF_GZIP, TF_FOREIGN = (
+    "recordkit, rk.open, gzip of others",
+    "tensorflow, gzip of ours",
+    "tensorflow, gzip of others",
+)
+READING = "with both cores; opening, both CRCs and inferring the schema included"
+
+READ_W1 = Task(
+    "read-w1",
+    f"rk.open of W1 to NumPy batches, {READING}",
+    "decode",
+    "w1",
+    (Case(OPEN, "recordkit", {"dataset": True}), Case(TF, "tensorflow"), Case(PARQUET, "pyarrow")),
+    (Ratio(OPEN, TF, ">= 18"), Ratio(OPEN, PARQUET, "> 1")),
+)
+
+READ_W3 = Task(
+    "read-w3",
+    f"rk.open of W3 to NumPy batches, {READING}",
+    "decode",
+    "w3",
+    (Case(OPEN, "recordkit", {"dataset": True}), Case(TF, "tensorflow")),
+    (Ratio(OPEN, TF, ">= 4"),),
+)
+
+
+def gzipped(file: str) -> dict[str, Any]:
+    return {"dataset": True, "file": file, "compression": "gzip"}
+
+
+OURS, FOREIGN, SOME = gzipped("ours.tfrecord.gz"), gzipped("foreign.tfrecord.gz"), 200_000
+
+READ_GZIP = Task(
+    "read-gzip-w1",
+    f"rk.open of W1 with gzip to NumPy batches, {READING}",
+    "decode",
+    "w1",
+    (
+        Case(OPEN_GZIP, "recordkit", OURS, prefix=SOME),
+        Case(TF_GZIP, "tensorflow", OURS, prefix=SOME),
+        Case(OPEN_FOREIGN, "recordkit", FOREIGN, prefix=SOME),
+        Case(TF_FOREIGN, "tensorflow", FOREIGN, prefix=SOME),
+    ),
+    (Ratio(OPEN_GZIP, TF_GZIP, ">= 6"), Ratio(OPEN_FOREIGN, TF_FOREIGN, ">= 2")),
+)
+
+COUNT = "recordkit, len(rk.open)"
+
+COUNT_W2 = Task(
+    "count-w2",
+    "count W2 without an index",
+    "count",
+    "w2",
+    (
+        Case(COUNT, "recordkit"),
+        Case(TF_BATCHES, "tensorflow", {"in_batches": True}),
+        Case(TF_RECORDS, "tensorflow"),
+    ),
+    (
+        Ratio(COUNT, None, "<= 2", words=f"{COUNT}: time a record", figure=MICROSECONDS, unit="us"),
+        Ratio(COUNT, TF_BATCHES, ">= 50"),
+        Ratio(COUNT, TF_RECORDS, ">= 50"),
+    ),
+)
+
+PICKS = {"picks": 10_000}
+SINGLES, LISTED, MDS = "recordkit, ds[i]", "recordkit, ds[[...]]", "MosaicML MDS"
+ARRAY_RECORD, ARRAY_RECORD_LIST = "array_record, one by one", "array_record, all at once"
+GROUPS = ({"options": "group_size:1"}, {"options": "group_size:1,uncompressed"})
+
+RANDOM_W3 = Task(
+    "random-w3",
+    "10,000 random records of W3 as NumPy arrays",
+    "random",
+    "w3",
+    (
+        Case(SINGLES, "recordkit", PICKS),
+        Case(ARRAY_RECORD, "array_record", PICKS, variants=GROUPS),
+        Case(MDS, "mosaicml", PICKS),
+        Case(LISTED, "recordkit", PICKS | {"at_once": True}),
+        Case(ARRAY_RECORD_LIST, "array_record", PICKS | {"at_once": True}, variants=GROUPS),
+    ),
+    (
+        Ratio(SINGLES, ARRAY_RECORD, ">= 20"),
+        Ratio(SINGLES, MDS, ">= 2"),
+        Ratio(LISTED, ARRAY_RECORD_LIST, ">= 3"),
+    ),
+)
+
+VERIFY, VERIFY_TWO = "recordkit, rk.verify", "recordkit, rk.verify, two threads"
+
+
+def verify(workload: str, to_read: str) -> Task:
+    cases = (
+        Case(VERIFY, "recordkit", {"threads": 1}),
+        Case(VERIFY_TWO, "recordkit", {"threads": 2}),
+        Case(READ, "read", variants=tuple({"buffer": size} for size in READ_SIZES)),
+    )
+    ratios = (Ratio(VERIFY, READ, to_read, percent=True), Ratio(VERIFY_TWO, READ, percent=True))
+    return Task(f"verify-{workload}", f"verify {workload.upper()}", "verify", workload, cases, ratios)
+
+
+def streaming(workload: str) -> Task:
+    growth = Ratio(OPEN, None, "< 50", words=f"{OPEN}: memory at its peak, less that after 1 GB", figure=GROWTH)
+    return Task(
+        f"stream-memory-{workload}",
+        f"memory of a process that reads {workload.upper()} again and again, 10 GB in all",
+        "streaming",
+        workload,
+        (Case(OPEN, "recordkit", gigabytes=10),),
+        (growth,),
+        most_repeats=1,
+    )
+
+
+OPEN_SHARDS = Task(
+    "open-shards",
+    "open and count a dataset of 10,000 shards, in a fresh process",
+    "opening",
+    "w1",
+    (Case(OPEN, "recordkit", {"file": "shards"}, prefix=20_000),),
+    (
+        Ratio(OPEN, None, "< 2", words=f"{OPEN}: time to open and count", figure=OPENED, unit="s"),
+        Ratio(OPEN, None, "< 200", words=f"{OPEN}: memory at its peak", figure=PEAK),
+    ),
+)
+
 # recordkit looks up its parts when they are first used, so importing it alone says little: the second one needs NumPy.
 NUMPY, IMPORTED, USED = "import numpy", "import recordkit", "from recordkit import Schema, records"
 
@@ -304,5 +445,16 @@ TASKS = (
     write_gzip("w1", 100_000, faster=">= 3", size="<= 1.03"),
     write_gzip("w3", 10_000),
     MEMORY,
+    READ_W1,
+    READ_W3,
+    READ_GZIP,
+    COUNT_W2,
+    RANDOM_W3,
+    verify("w1", ">= 0.5"),
+    verify("w2", ">= 0.7"),
+    verify("w3", ">= 0.7"),
+    streaming("w1"),
+    streaming("w2"),
+    OPEN_SHARDS,
     IMPORT,
 )

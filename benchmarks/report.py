@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from measure import Measured
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from plan import Ratio, Task
 
@@ -96,7 +96,7 @@ def speeds(task: Task, results: list[Measured]) -> str:
             rows.append([result.case.label, "-", "-", "-", "-", "-", result.problem])
             continue
         clock = [milliseconds(seconds) for seconds in (result.median, min(result.repeats), max(result.repeats))]
-        figures = (f"{result.middle(name):,.0f} {name}" for name in result.figures)
+        figures = (f"{rounded(result.middle(name))} {name}" for name in result.figures)
         notes = filter(None, [result.check, variant(result), *figures])
         rows.append([result.case.label, f"{result.speed:,.0f}", *clock, f"{result.records:,}", "; ".join(notes)])
     return f"{task.name}: {task.title}\n{table(rows, {1, 2, 3, 4, 5})}"
@@ -116,7 +116,7 @@ def ratios(found: list[Comparison]) -> str:
     """Return a table of ratios and bars."""
     rows = [["task", "speed of / speed of", "ratio", "in single repeats", "bar", ""]]
     for each in found:
-        show = percent if each.ratio.percent else times if each.ratio.to else megabytes
+        show = shown(each.ratio)
         if each.value is None:
             value, spread = "-", "-"
         else:
@@ -137,8 +137,15 @@ def percent(value: float) -> str:
     return f"{value:.0%}"
 
 
-def megabytes(value: float) -> str:
-    return f"{value:.0f} MB"
+def rounded(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def shown(ratio: Ratio) -> Callable[[float], str]:
+    """How a ratio is printed, or a figure that stands by itself."""
+    if ratio.percent:
+        return percent
+    return times if ratio.to else lambda value: f"{rounded(value)} {ratio.unit}"
 
 
 # --- What is kept

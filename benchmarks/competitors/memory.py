@@ -1,4 +1,4 @@
-"""Memory: recordkit writes the same columns again and again, in a fresh process that watches its size; Linux only."""
+"""Memory: recordkit writes, reads or opens a lot, in a fresh process that watches its size; Linux only."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import columns
 import numpy as np
-from plan import GROWTH, PEAK, SETTLED
+from plan import FIRST_ROW, GROWTH, OPENED, PEAK, SETTLED
 from worker import Done, Request
 
 import recordkit as rk
@@ -37,5 +37,34 @@ def write(request: Request) -> Done:
     return Done(writer.close().records, seconds, {SETTLED: settled, PEAK: peak, GROWTH: peak - settled})
 
 
+def read(request: Request) -> Done:
+    """Go through a dataset again and again, with every column made."""
+    ds, done, settled = rk.open(request["file"]), 0, 0.0
+    start = time.perf_counter()
+    for cycle in range(request["cycles"]):
+        for batch in ds.batch(request["batch"]):
+            for name in batch.names:
+                batch[name]
+            done += len(batch)
+        if cycle + 1 == request["settled"]:
+            settled = megabytes("VmRSS")
+    seconds, peak = time.perf_counter() - start, megabytes("VmHWM")
+    return Done(done, seconds, {SETTLED: settled, PEAK: peak, GROWTH: peak - settled})
+
+
+def open_(request: Request) -> Done:
+    """Open a dataset of many files, count it, and take a row from its middle."""
+    start = time.perf_counter()
+    ds = rk.open(request["file"])
+    count = len(ds)
+    opened = time.perf_counter() - start
+    ds[count // 2]
+    seconds = time.perf_counter() - start
+    return Done(count, seconds, {OPENED: opened, FIRST_ROW: 1000 * (seconds - opened), PEAK: megabytes("VmHWM")})
+
+
+JOBS = {"memory": write, "streaming": read, "opening": open_}
+
 if __name__ == "__main__":
-    print(json.dumps(write(json.loads(sys.argv[1]))._asdict()))
+    asked = json.loads(sys.argv[1])
+    print(json.dumps(JOBS[asked["job"]](asked)._asdict()))

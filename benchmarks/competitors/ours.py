@@ -15,12 +15,14 @@ from typing import Any
 import columns
 import numpy as np
 from columns import Digest, Lists
+from competitors import reading
+from competitors.reading import plain
 from worker import Done, Request, Work, serve
 from workloads import as_values
 
 import recordkit as rk
 from recordkit import _core, examples
-from recordkit.columns import BytesColumn, Ragged
+from recordkit.columns import BytesColumn
 from recordkit.examples import Decoder, Feature
 from recordkit.records import Chunk, Reader
 from recordkit.schema import Schema
@@ -52,8 +54,10 @@ def scan(request: Request) -> Work:
 def decode(request: Request) -> Work:
     """Read, check and decode the fields asked for, in batches; threads take them from one reader in turn.
 
-    What others have written may be several files, and compressed.
+    What others have written may be several files, and compressed. With `dataset`, all of it goes through `rk.open`.
     """
+    if request.get("dataset"):
+        return reading.batches(request)
     names = request.get("select") or list(request["fields"])
     fields = {name: request["fields"][name] for name in names}
     through = schema_decode if request.get("schema") else plain_decode
@@ -116,15 +120,6 @@ def schema_decode(fields: dict[str, str]) -> Decode:
         return {name: batch[name] for name in fields}
 
     return run
-
-
-def plain(column: Any) -> Any:
-    """A column as digests take it."""
-    if isinstance(column, BytesColumn):
-        return Lists(column.data, column.offsets)
-    if isinstance(column, Ragged):
-        return Lists(column.values, column.offsets[0])
-    return column
 
 
 def encode(request: Request) -> Work:
@@ -274,4 +269,5 @@ def in_threads(target: Callable[[], None], count: int) -> None:
 
 if __name__ == "__main__":
     about = {"recordkit": version("recordkit"), "numpy": np.__version__, "crc": _core.crc32c_path()}
-    serve(about, {"scan": scan, "decode": decode, "encode": encode, "write": write, "memory": memory})
+    jobs = {"scan": scan, "decode": decode, "encode": encode, "write": write, "memory": memory}
+    serve(about, jobs | reading.JOBS)

@@ -49,4 +49,4 @@ def write(request: Request) -> Work:
 
 
 if __name__ == "__main__":
-    serve({"python": platform.python_version()}, {"scan": scan, "write": write})
+    serve({"python": platform.python_version()}, {"scan": scan, "verify": scan, "write": write})

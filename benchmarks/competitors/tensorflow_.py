@@ -148,4 +148,4 @@ def built(request: Request) -> Callable[[], Iterable[bytes]]:
 
 if __name__ == "__main__":
     versions = {"tensorflow": tf.__version__, "numpy": np.__version__, "protobuf": protobuf_version}
-    serve(versions, {"scan": scan, "decode": decode, "encode": write, "write": write})
+    serve(versions, {"scan": scan, "count": scan, "decode": decode, "encode": write, "write": write})

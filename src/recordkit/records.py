@@ -61,7 +61,7 @@ def corrupt(fault: int, *, path: str | None, record: int, offset: int) -> Corrup
     elif record:
         before = "The record before it is" if record == 1 else f"The {record} records before it are"
         text += f"\n  {before} sound" + (
-            "." if kind == "torn_header" else "; recordkit.records.salvage finds those behind it too."
+            "." if kind == "torn_header" else "; recordkit.repair finds those behind it too."
         )
     elif kind == "bad_length_crc" and offset == 0:
         text += "\n  This may not be an uncompressed TFRecord file at all."

@@ -276,7 +276,9 @@ class TestErrors:
         frames = [records.pack(payload) for payload in payloads(0, 9)]
         path = tmp_path / "a.tfrecord"
         path.write_bytes(
-            compress_member(frames[:3], 3, 1) + compress_member(frames[3:6], claimed, 1) + compress_member(frames[6:], 3, 1)
+            compress_member(frames[:3], 3, 1)
+            + compress_member(frames[3:6], claimed, 1)
+            + compress_member(frames[6:], 3, 1)
         )
 
         with pytest.raises(rk.CorruptRecordError, match="its header says"):

@@ -13,6 +13,7 @@ import numpy as np
 from recordkit import workers as _workers
 from recordkit.columns import arrow_stream
 from recordkit.errors import MissingExtraError, SchemaError
+from recordkit.storage import PipeFile
 from recordkit.workers import AUTO, Workers
 
 from . import _show
@@ -85,6 +86,9 @@ class Dataset:
         return self._records.log.damage
 
     def __len__(self) -> int:
+        if any(isinstance(file.file, PipeFile) for file in self.shards):
+            message = f"{self._name}: a pipe is read once, and has no length before its end"
+            raise TypeError(message)  # what `list` takes for an answer
         start, stop = self._range()
         return stop - start
 
@@ -136,12 +140,12 @@ class Dataset:
     def __getitem__(self, index: Any) -> Any:
         """Return a row for a number, and a batch of columns for a slice, a list or an array of numbers or a mask."""
         if isinstance(index, int | np.integer) and not isinstance(index, bool):
-            start, stop = self._range()
+            index, (start, stop) = int(index), self._range()
             number = index + start if index >= 0 else index + stop
             if not start <= number < stop:
                 message = f"{self._name}: record {index} of {stop - start}"
                 raise IndexError(message)
-            return self._records.row(int(number), self._making)
+            return self._records.row(number, self._making)
         return self._records.many(self._numbers(index), self._making)
 
     def _numbers(self, index: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -194,7 +198,7 @@ class Dataset:
             drop_last: Leave out a last batch that is shorter.
             workers: How many threads decode; by default as many as when the dataset was opened.
         """
-        return Batches(self, _natural(size, "size", least=1), drop_last, workers or self._threads)
+        return Batches(self, _natural(size, "size", least=1), drop_last, self._threads if workers is None else workers)
 
     def records(self) -> Iterator[bytes]:
         """Yield the payloads as they are."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-_KEPT = 64 << 10
+_KEPT = 8 << 20
 
 
 class ByteFile(Protocol):
@@ -155,9 +155,9 @@ class PipeFile:
         own = getattr(file, "name", None)
         self.name = own if isinstance(own, str) else f"<{type(file).__name__}>"
         self._file = file
-        self._kept = _read_all(file, _KEPT)
-        self._at = len(self._kept)
-        self._ended = self._at < _KEPT
+        self._kept = bytearray()
+        self._at = 0
+        self._ended = False
         self._lock = threading.Lock()
 
     @property
@@ -172,21 +172,23 @@ class PipeFile:
             StorageError: They have been read already, or are not the next ones.
         """
         with self._lock:
-            if offset < len(self._kept):
-                first = self._kept[offset : offset + size]
-                return first + (self._next(size - len(first)) if self._at == len(self._kept) else b"")
-            if offset != self._at and not (self._ended and offset >= self._at):
+            known = bytes(self._kept[offset : offset + size])
+            if len(known) == size or (self._ended and offset + len(known) >= self._at):
+                return known
+            if offset + len(known) != self._at:
                 message = (
                     f"{self.name}: a pipe is read once, from front to back\n"
                     "  Save it to a file to count its records, read them in any order or read them twice."
                 )
                 raise StorageError(message, path=self.name)
-            return self._next(size)
+            return known + self._next(size - len(known))
 
     def _next(self, size: int) -> bytes:
         piece = _read_all(self._file, size)
+        if self._at == len(self._kept) and self._at < _KEPT:
+            self._kept += piece
         self._at += len(piece)
-        self._ended = self._ended or len(piece) < size
+        self._ended = len(piece) < size
         return piece
 
 

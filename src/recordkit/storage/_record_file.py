@@ -14,7 +14,7 @@ from recordkit import _core
 from recordkit.errors import CorruptRecordError
 from recordkit.records import NO_LIMIT, Reader, corrupt
 
-from ._bytes import LocalFile, OpenFiles
+from ._bytes import LocalFile, OpenFiles, PipeFile
 from ._checkpoints import Checkpoints
 from ._explain import explain
 from ._inflate import Inflated
@@ -101,7 +101,10 @@ class RecordFile:
         if "_places" in self.__dict__:
             return len(self._places)
         if self.compression is None and isinstance(self.file, LocalFile):
-            return count_hops(self.file)
+            try:
+                return count_hops(self.file)
+            except CorruptRecordError as error:
+                raise self.explained(error) from None
         return len(self._places)
 
     @cached_property
@@ -111,7 +114,14 @@ class RecordFile:
             if found is not None:
                 return found
             plain = self.compression is None and isinstance(self.file, LocalFile)
-            return make_places(self.file, None if plain else self._reader(0, 0, self._raw))
+            try:
+                return make_places(self.file, None if plain else self._reader(0, 0, self._raw))
+            except CorruptRecordError as error:
+                raise self.explained(error) from None
+
+    def explained(self, error: CorruptRecordError) -> CorruptRecordError:
+        """Return an error about a record after a second look at it, with the next step."""
+        return error if isinstance(self.file, PipeFile) else explain(self.file, error, self.compression)
 
     def places(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Return where the frame of every record starts, uncompressed, and how long it is."""
@@ -128,7 +138,7 @@ class RecordFile:
         """
         stream = self._stream(first)
         if tell is None:
-            return stream
+            return _Explaining(stream, self)
         return SkippingStream(stream, self.file, self.compression, tell, self._limit)
 
     def _stream(self, first: int) -> Stream:
@@ -176,7 +186,7 @@ class RecordFile:
         finally:
             self._open_files.give_back(self._raw)
         if fault:
-            raise self._explained(fault, number, int(starts[0]))
+            raise self._fault(fault, number, int(starts[0]))
         return chunk
 
     def fetch(self, numbers: NDArray[np.int64]) -> Chunk:
@@ -200,11 +210,11 @@ class RecordFile:
             fault = fault or int(chunk.lengths.tolist() != (sizes - np.uint64(16)).tolist())
         if fault:
             at = min(len(chunk), len(numbers) - 1)
-            raise self._explained(fault, int(numbers[at]), int(starts[at]))
+            raise self._fault(fault, int(numbers[at]), int(starts[at]))
         return chunk
 
-    def _explained(self, fault: int, record: int, offset: int) -> CorruptRecordError:
-        return explain(self.file, corrupt(fault, path=self.name, record=record, offset=offset))
+    def _fault(self, fault: int, record: int, offset: int) -> CorruptRecordError:
+        return self.explained(corrupt(fault, path=self.name, record=record, offset=offset))
 
     def _fetch_members(self, members: tuple[Member, ...], numbers: NDArray[np.int64]) -> Chunk:
         firsts = np.array([member.first_record for member in members])
@@ -257,6 +267,24 @@ def _miscounted(path: str, member: Member, found: int) -> CorruptRecordError:
     return CorruptRecordError(
         message, path=path, record=member.first_record + found, offset=member.offset, kind="gzip_damaged"
     )
+
+
+class _Explaining:
+    """A stream whose errors are looked into before they are raised."""
+
+    def __init__(self, stream: Stream, file: RecordFile) -> None:
+        self._stream = stream
+        self._file = file
+
+    @property
+    def next_record(self) -> int:
+        return self._stream.next_record
+
+    def read(self, records: int | None = None) -> Chunk | None:
+        try:
+            return self._stream.read(records)
+        except CorruptRecordError as error:
+            raise self._file.explained(error) from None
 
 
 class _Later:

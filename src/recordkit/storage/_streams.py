@@ -9,6 +9,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 from recordkit import _core
 from recordkit.errors import CorruptRecordError
 from recordkit.records import NO_LIMIT, corrupt
@@ -63,13 +65,15 @@ class MemberStream:
     Args:
         file: The gzip file.
         members: Of the file, from the first to read on.
+        max_record_bytes: Payloads longer than this are refused.
     """
 
-    def __init__(self, file: ByteFile, members: Sequence[Member]) -> None:
+    def __init__(self, file: ByteFile, members: Sequence[Member], max_record_bytes: int = NO_LIMIT) -> None:
         self._file = file
         self._members = members
+        self._limit = max_record_bytes
         self._at = 0
-        self._pending: CorruptRecordError | None = None
+        self.failure: CorruptRecordError | None = None  # what the next call raises
         self._lock = threading.Lock()
 
     @property
@@ -85,8 +89,8 @@ class MemberStream:
         Raises:
             CorruptRecordError: A member or a record in it is not sound. Those before it were given first.
         """
-        if self._pending is not None:
-            raise self._pending
+        if self.failure is not None:
+            raise self.failure
         group = self._take(records or 1)
         if not group:
             return None
@@ -97,7 +101,7 @@ class MemberStream:
             except ValueError as error:
                 self._fail(_damaged(self._file.name, member, str(error)), given=bool(pieces))
                 break
-        return self._scanned(pieces, group[0])
+        return self._scanned(pieces, group[: len(pieces)])
 
     def _take(self, records: int) -> Sequence[Member]:
         with self._lock:
@@ -108,22 +112,47 @@ class MemberStream:
                 self._at += 1
             return self._members[start : self._at]
 
-    def _scanned(self, pieces: Sequence[bytes | bytearray], first: Member) -> Chunk:
-        raw = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        chunk, fault, offset = _core.scan(raw, NO_LIMIT, first.raw_offset, first.first_record)
+    def _scanned(self, pieces: Sequence[bytes | bytearray], group: Sequence[Member]) -> Chunk:
+        raw, first = pieces[0] if len(pieces) == 1 else b"".join(pieces), group[0]
+        chunk, fault, offset = _core.scan(raw, self._limit, first.raw_offset, first.first_record)
         if fault:
             record = first.first_record + len(chunk)
             self._fail(
                 corrupt(fault, path=self._file.name, record=record, offset=first.raw_offset + offset),
                 given=len(chunk) > 0,
             )
+        elif len(chunk) != sum(member.records for member in group):
+            chunk = self._miscounted(chunk, group)
         return chunk
+
+    def _miscounted(self, chunk: Chunk, group: Sequence[Member]) -> Chunk:
+        """Fail at the first member that does not hold as many records as its header says; return those before it."""
+        start = 0
+        for member in group:
+            end = int(np.searchsorted(chunk.offsets, np.uint64(member.raw_offset + member.raw_bytes)))
+            if end - start != member.records:
+                self._fail(_miscounted(self._file.name, member, end - start), given=start > 0)
+                break
+            start = end
+        return chunk.slice(0, start)
 
     def _fail(self, error: CorruptRecordError, *, given: bool) -> None:
         """Raise the error, at the next call if there are records to give first."""
-        self._pending = self._pending or error
+        with self._lock:
+            if self.failure is None or (error.record or 0) < (self.failure.record or 0):
+                self.failure = error
         if not given:
             raise error
+
+
+def _miscounted(path: str, member: Member, found: int) -> CorruptRecordError:
+    message = (
+        f"{path}: the gzip member at byte {member.offset} has {found} records, and its header says {member.records}\n"
+        "  recordkit.verify tells what is wrong with the file."
+    )
+    return CorruptRecordError(
+        message, path=path, record=member.first_record, offset=member.offset, kind="gzip_damaged"
+    )
 
 
 def _damaged(path: str, member: Member, words: str) -> CorruptRecordError:

@@ -1,0 +1,117 @@
+"""Reading with recordkit: whole datasets, single records, counts and checks, through what users call."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from columns import Digest, Lists, picked
+from plan import MICROSECONDS
+from worker import Done, Request, Work
+
+import recordkit as rk
+from recordkit.columns import BytesColumn, Ragged
+
+
+def plain(column: Any) -> Any:
+    """A column as digests take it."""
+    if isinstance(column, BytesColumn):
+        return Lists(column.data, column.offsets)
+    if isinstance(column, Ragged):
+        return Lists(column.values, column.offsets[0])
+    return column
+
+
+def batches(request: Request) -> Work:
+    """Open a dataset and go through it in batches, with every column made; as many threads as there are processors."""
+
+    def work(digest: Digest | None) -> int:
+        done = 0
+        for batch in rk.open(request["file"]).batch(request["batch"]):
+            columns = {name: batch[name] for name in batch.names}
+            done += len(batch)
+            if digest:
+                digest.add_columns({name: plain(column) for name, column in columns.items()})
+        return done
+
+    return work
+
+
+def random(request: Request) -> Work:
+    """Look records up, one by one or all at once; the dataset is open and has its index."""
+    numbers = picked(request["records"], request["picks"]).tolist()
+    os.environ["XDG_CACHE_HOME"] = str(Path(request["folder"]) / "cache")
+    ds = rk.open(request["file"])
+    return at_once(ds, numbers) if request.get("at_once") else one_by_one(ds, numbers)
+
+
+def at_once(ds: rk.Dataset, numbers: list[int]) -> Work:
+    def work(digest: Digest | None) -> int:
+        batch = ds[numbers]
+        columns = {name: batch[name] for name in batch.names}
+        if digest:
+            digest.add_columns({name: plain(column) for name, column in columns.items()})
+        return len(batch)
+
+    return work
+
+
+def one_by_one(ds: rk.Dataset, numbers: list[int]) -> Work:
+    def work(digest: Digest | None) -> int:
+        if digest:
+            rows = [ds[number] for number in numbers]
+            digest.add_columns({name: np.array([row[name] for row in rows]) for name in rows[0]})
+            return len(rows)
+        for number in numbers:
+            ds[number]
+        return len(numbers)
+
+    return work
+
+
+def count(request: Request) -> Work:
+    """Open a file and count its records, with no index anywhere."""
+
+    def work(digest: Digest | None) -> Done:
+        with tempfile.TemporaryDirectory() as empty:
+            os.environ["XDG_CACHE_HOME"] = empty
+            start = time.perf_counter()
+            found = len(rk.open(request["file"]))
+            seconds = time.perf_counter() - start
+        return Done(found, seconds, {MICROSECONDS: seconds * 1e6 / found})
+
+    return work
+
+
+def verify(request: Request) -> Work:
+    """Check framing and CRCs of a file, and tell its records."""
+    if not hasattr(rk, "verify"):
+        message = "this recordkit has no verify"
+        raise NotImplementedError(message)
+
+    def work(digest: Digest | None) -> int:
+        report = rk.verify(request["file"], check="records", workers=request["threads"])
+        return sum(file.records for file in report.files)
+
+    return work
+
+
+def alone(request: Request) -> Work:
+    """Do it in a process of its own, and say how much memory that took."""
+    command = [sys.executable, "-m", "competitors.memory", json.dumps(request)]
+
+    def work(digest: Digest | None) -> Done:
+        said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+        return Done(**json.loads(said))
+
+    return work
+
+
+JOBS = {"random": random, "count": count, "verify": verify, "streaming": alone, "opening": alone}
