@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from recordkit.dataset import Dataset, follow, open  # noqa: A004 - the verb that a user would say
     from recordkit.schema import Array, Field, Schema, TensorProto
     from recordkit.storage import append, commit, create, discard, quarantined, write
-    from recordkit.tools import diff, repair, stats
+    from recordkit.tools import diff, index, repair, stats
     from recordkit.workers import AUTO, Processes, Threads
 
 __all__ = [
@@ -62,6 +62,7 @@ __all__ = [
     "examples",
     "follow",
     "images",
+    "index",
     "open",
     "progress",
     "quarantined",
@@ -95,6 +96,7 @@ _PLACES = {
     "diff": "tools",
     "discard": "storage",
     "follow": "dataset",
+    "index": "tools",
     "open": "dataset",
     "quarantined": "storage",
     "repair": "tools",

@@ -15,7 +15,7 @@ import recordkit as rk
 from recordkit import records
 from recordkit.dataset import _flow
 from recordkit.storage._compression import compress_member
-from tests.dataset.files import SCHEMA, WAYS, flip, offset_of, payloads, rows, save, save_many
+from tests.dataset.files import SCHEMA, WAYS, flip, offset_of, payloads, rows, save, save_many, stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -264,11 +264,41 @@ class TestErrors:
 
         seen: list[int] = []
         with pytest.raises(rk.CorruptRecordError) as caught:
-            for row in rk.open(path, schema=SCHEMA, workers=workers):
-                seen.append(row["id"])
+            for batch in rk.open(path, schema=SCHEMA).batch(5, workers=workers):
+                seen += batch["id"].tolist()
 
         assert (caught.value.record, caught.value.kind) == (35, "gzip_damaged")
         assert seen == list(range(35))
+
+    @pytest.mark.usefixtures("_many_switches")
+    @pytest.mark.parametrize("way", ["plain", "ours"])
+    @pytest.mark.parametrize("bad", [8, 9])
+    def test_damage_at_the_end_of_a_file_is_raised_though_other_threads_have_gone_on_to_the_next(
+        self, tmp_path: Path, way: str, bad: int
+    ) -> None:
+        frames = [records.pack(payload) for payload in payloads(0, 10)]
+        frames[bad] = frames[bad][:-1] + bytes([frames[bad][-1] ^ 1])
+        first = tmp_path / "bad.tfrecord"
+        first.write_bytes(stored(frames, way, members_of=10))
+        paths = [first, *save_many(tmp_path, [10] * 40, [way])]
+        ds = rk.open(paths, raw=True)
+
+        for _ in range(20):
+            with pytest.raises(rk.CorruptRecordError) as caught:
+                list(ds.batch(2, workers=4))
+
+            assert (caught.value.path, caught.value.record) == (str(first), bad)
+
+    def test_of_several_damaged_files_the_first_is_named(self, tmp_path: Path) -> None:
+        paths = save_many(tmp_path, [10] * 8, ["ours"])
+        for path in paths[3:]:
+            flip(path, path.stat().st_size - 6)
+
+        for _ in range(20):
+            with pytest.raises(rk.CorruptRecordError) as caught:
+                list(rk.open(paths, raw=True).batch(2, workers=4))
+
+            assert (caught.value.path, caught.value.record) == (str(paths[3]), 7)
 
     @pytest.mark.parametrize("workers", [1, 3])
     @pytest.mark.parametrize("claimed", [2, 4])

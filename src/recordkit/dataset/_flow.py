@@ -135,8 +135,8 @@ class _Feed:
     """Gives out the chunks of all files, one after the other, with where each stands in the order.
 
     The next file is opened when the last chunk of the one before has been given out: only then it is known which of its
-    records begins a batch. That one may still be in work, and turn out to be damaged: nothing is given out any more when
-    a failure is known, for what stands before it has been.
+    records begins a batch. That one may still be in work then, and turn out to be damaged: nothing is given out when a
+    failure is known, for what stands before it has been.
 
     Attributes:
         failure: The first in the order of those that are known.

@@ -53,8 +53,13 @@ class LocalFile:
 
     @property
     def size(self) -> int:
-        """The size now, asked of the system each time."""
-        return os.fstat(self.descriptor).st_size
+        """The size now, asked of the system each time. The file is not opened for it."""
+        if self._descriptor >= 0:
+            return os.fstat(self._descriptor).st_size
+        try:
+            return self.path.stat().st_size
+        except OSError as error:
+            raise self._unreadable(error) from error
 
     @property
     def descriptor(self) -> int:
@@ -69,8 +74,11 @@ class LocalFile:
         try:
             return os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
-            message = f"{self.path}: cannot be read: {os.strerror(error.errno or 0)}"
-            raise StorageError(message, path=str(self.path), errno=error.errno) from error
+            raise self._unreadable(error) from error
+
+    def _unreadable(self, error: OSError) -> StorageError:
+        message = f"{self.path}: cannot be read: {os.strerror(error.errno or 0)}"
+        return StorageError(message, path=str(self.path), errno=error.errno)
 
     def read_at(self, offset: int, size: int) -> bytes:
         """Return `size` bytes from `offset` on; fewer only at the end of the file."""
@@ -125,6 +133,35 @@ class OpenFiles:
                 if idle is not None:
                     del self._users[idle]
                     idle.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OpenFiles, (self._most,)
+
+
+class LentFile:
+    """A file of this machine that stays open between reads only as long as there is room for it."""
+
+    def __init__(self, file: LocalFile, open_files: OpenFiles) -> None:
+        self._file = file
+        self._open_files = open_files
+
+    @property
+    def name(self) -> str:
+        """The path."""
+        return self._file.name
+
+    @property
+    def size(self) -> int:
+        """The size now."""
+        return LocalFile(self._file.path).size
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        """Return `size` bytes from `offset` on; fewer only at the end of the file."""
+        try:
+            self._open_files.borrow(self._file)
+            return self._file.read_at(offset, size)
+        finally:
+            self._open_files.give_back(self._file)
 
 
 class ObjectFile:

@@ -77,9 +77,16 @@ class Places:
 
 def find_places(file: ByteFile) -> Places | None:
     """Return the places that an index beside the file or in the cache tells, None if none fits the file."""
-    if not isinstance(file, LocalFile):
-        return None
-    paths = [path for path in (beside(file.path), cached(file.path)) if path.is_file()]
+    return _found(file, beside(file.path), cached(file.path)) if isinstance(file, LocalFile) else None
+
+
+def find_beside(file: LocalFile) -> Places | None:
+    """Return the places that an index beside the file tells, None if it does not fit the file."""
+    return _found(file, beside(file.path))
+
+
+def _found(file: LocalFile, *candidates: Path) -> Places | None:
+    paths = [path for path in candidates if path.is_file()]
     if paths:
         fingerprint = Fingerprint.of_bytes(file)
         for path in paths:

@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
@@ -14,17 +14,20 @@ from recordkit import _core
 from recordkit.errors import CorruptRecordError
 from recordkit.records import NO_LIMIT, Reader, corrupt
 
-from ._bytes import LocalFile, OpenFiles, PipeFile
+from . import _disk
+from ._bytes import LentFile, LocalFile, OpenFiles, PipeFile
 from ._checkpoints import Checkpoints
 from ._explain import explain
+from ._index import Fingerprint, IndexBuilder
 from ._inflate import Inflated
 from ._members import members_of
-from ._places import count_hops, find_places, make_places
+from ._places import beside, count_hops, find_beside, find_places, make_places
 from ._sniff import compression_of
 from ._streams import MemberStream, Sequential, SkippingStream
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
     from typing import IO
 
     from numpy.typing import NDArray
@@ -39,8 +42,11 @@ if TYPE_CHECKING:
     from ._places import Places
     from ._streams import Stream
 
+_Look: TypeAlias = "Callable[[Places], tuple[NDArray[np.uint64], NDArray[np.uint64]]]"
+
 _MEMBERS_KEPT = 4
-_WHOLE_FILE = 1 << 63
+_FRAME = 16
+_BAD_LENGTH, _TOO_LARGE = 2, 5  # faults, as the core numbers them
 
 
 class RecordFile:
@@ -67,6 +73,7 @@ class RecordFile:
         self._limit = max_record_bytes
         self._lock = threading.Lock()
         self._recent: OrderedDict[int, Chunk] = OrderedDict()  # members that were decompressed last
+        self._places_are_sure = False  # made here, and not on the word of an index
 
     @property
     def name(self) -> str:
@@ -76,16 +83,28 @@ class RecordFile:
     @cached_property
     def compression(self) -> Compression:
         """How it is compressed, told from its bytes."""
-        return cast("Compression", self.shard.compression) if self.shard is not None else compression_of(self.file)
+        return cast("Compression", self.shard.compression) if self.shard is not None else compression_of(self._own())
+
+    def _own(self) -> ByteFile:
+        """Return the file for one job, which is closed with that: of many files few stay open."""
+        return LocalFile(self.file.path) if isinstance(self.file, LocalFile) else self.file
 
     @cached_property
     def _members(self) -> tuple[Member, ...] | None:
-        return members_of(self.file) if self.compression == "gzip" else None
+        return members_of(self._own()) if self.compression == "gzip" else None
+
+    @cached_property
+    def _firsts(self) -> NDArray[np.int64]:
+        """The first record of every member."""
+        return np.array([member.first_record for member in self._members or ()], np.int64)
 
     @cached_property
     def _raw(self) -> ByteFile:
         """The uncompressed bytes, at any place."""
-        return self.file if self.compression is None else Checkpoints(self.file, self.compression)
+        if self.compression is None:
+            return self.file
+        lent = LentFile(self.file, self._open_files) if isinstance(self.file, LocalFile) else self.file
+        return Checkpoints(lent, self.compression)
 
     @cached_property
     def count(self) -> int:
@@ -102,7 +121,7 @@ class RecordFile:
             return len(self._places)
         if self.compression is None and isinstance(self.file, LocalFile):
             try:
-                return count_hops(self.file)
+                return count_hops(LocalFile(self.file.path))
             except CorruptRecordError as error:
                 raise self.explained(error) from None
         return len(self._places)
@@ -110,22 +129,37 @@ class RecordFile:
     @cached_property
     def _places(self) -> Places:
         with self._lock:
-            found = find_places(self.file)
-            if found is not None:
-                return found
-            plain = self.compression is None and isinstance(self.file, LocalFile)
-            try:
-                return make_places(self.file, None if plain else self._reader(0, 0, self._raw))
-            except CorruptRecordError as error:
-                raise self.explained(error) from None
+            return find_places(self._own()) or self._made_places()
+
+    def _made_places(self) -> Places:
+        plain = self.compression is None and isinstance(self.file, LocalFile)
+        try:
+            places = make_places(self._own(), None if plain else self._reader(0, 0, self._raw))
+        except CorruptRecordError as error:
+            raise self.explained(error) from None
+        self._places_are_sure = True
+        return places
 
     def explained(self, error: CorruptRecordError) -> CorruptRecordError:
         """Return an error about a record after a second look at it, with the next step."""
-        return error if isinstance(self.file, PipeFile) else explain(self.file, error, self.compression)
+        return error if isinstance(self.file, PipeFile) else explain(self._own(), error, self.compression)
 
     def places(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Return where the frame of every record starts, uncompressed, and how long it is."""
         return self._places.many(np.arange(len(self._places)))
+
+    def write_index(self) -> Path:
+        """Keep the index beside the file, and return where it is."""
+        assert isinstance(self.file, LocalFile)
+        target = beside(self.file.path)
+        if find_beside(self.file) is None:
+            builder = IndexBuilder()
+            builder.add(self.places()[1] - np.uint64(_FRAME))
+            for member in self._members or ():
+                builder.add_member(member.offset, member.raw_offset, member.first_record)
+            target.parent.mkdir(exist_ok=True)
+            _disk.replace_file(target, builder.to_bytes(Fingerprint.of_bytes(self.file)))
+        return target
 
     # --- From front to back
 
@@ -139,12 +173,12 @@ class RecordFile:
         stream = self._stream(first)
         if tell is None:
             return _Explaining(stream, self)
-        return SkippingStream(stream, self.file, self.compression, tell, self._limit)
+        return SkippingStream(stream, self._own(), self.compression, tell, self._limit, first)
 
     def _stream(self, first: int) -> Stream:
         if self._members is not None:
             at = sum(member.first_record + member.records <= first for member in self._members)
-            return _behind(MemberStream(self.file, self._members[at:]), first)
+            return _behind(MemberStream(self._own(), self._members[at:], self._limit), first)
         if self.compression is None:
             return self._reader(self._offset_of(first), first, self.file)
         return _behind(self._reader(0, 0, None), first)
@@ -155,20 +189,26 @@ class RecordFile:
             return 0
         if record >= self.count:
             return self.file.size
-        return int(self._places.one(record)[0][0])
+        return int(self._look_up(lambda places: places.one(record))[0][0])
 
     def _reader(self, offset: int, first: int, file: ByteFile | None) -> Reader:
         # A file of its own: it is closed when the reader goes.
         source: Any
         if file is None:
             assert self.compression is not None
-            source = Inflated(self.file, self.compression)
+            source = Inflated(self._own(), self.compression)
         elif isinstance(file, LocalFile):
             source = LocalFile(file.path)
             return _LocalReader(source, path=self.name, max_record_bytes=self._limit, offset=offset, first_record=first)
         else:
             source = Sequential(file, offset)
-        return Reader(cast("IO[bytes]", source), path=self.name, max_record_bytes=self._limit, first_record=first)
+        return _FileReader(
+            cast("IO[bytes]", source),
+            path=self.name,
+            max_record_bytes=self._limit,
+            offset=offset,
+            first_record=first,
+        )
 
     # --- At any place
 
@@ -178,16 +218,11 @@ class RecordFile:
         Raises:
             CorruptRecordError: It is not sound.
         """
-        if self._members is not None or not isinstance(self._raw, LocalFile):
-            return self.fetch(np.array([number]))
-        starts, sizes = self._places.one(number)
-        try:
-            chunk, fault = _core.fetch(self._open_files.borrow(self._raw), starts, sizes, number)
-        finally:
-            self._open_files.give_back(self._raw)
-        if fault:
-            raise self._fault(fault, number, int(starts[0]))
-        return chunk
+        if self._members is not None:
+            of = int(np.searchsorted(self._firsts, number, side="right")) - 1
+            inside = number - self._members[of].first_record
+            return self._member(self._members, of).slice(inside, inside + 1)
+        return self._fetched(lambda places: places.one(number), [number])
 
     def fetch(self, numbers: NDArray[np.int64]) -> Chunk:
         """Return records by their numbers, which are in rising order.
@@ -197,27 +232,60 @@ class RecordFile:
         """
         if self._members is not None:
             return self._fetch_members(self._members, numbers)
-        starts, sizes = self._places.many(numbers)
-        raw = self._raw
-        if isinstance(raw, LocalFile):
-            try:
-                chunk, fault = _core.fetch(self._open_files.borrow(raw), starts, sizes)
-            finally:
-                self._open_files.give_back(raw)
-        else:
-            pieces = [raw.read_at(start, size) for start, size in zip(starts.tolist(), sizes.tolist(), strict=True)]
-            chunk, fault, _ = _core.scan(b"".join(pieces), self._limit)
-            fault = fault or int(chunk.lengths.tolist() != (sizes - np.uint64(16)).tolist())
+        return self._fetched(lambda places: places.many(numbers), numbers)
+
+    def _fetched(self, look: _Look, numbers: Sequence[int] | NDArray[np.int64]) -> Chunk:
+        """Return records that are looked up in the index, and once more in a new one if they are not where it says."""
+        starts, sizes = self._look_up(look)
+        chunk, fault = self._read(starts, sizes, numbers)
+        if fault and not self._places_are_sure and self._renewed():
+            starts, sizes = self._look_up(look)
+            chunk, fault = self._read(starts, sizes, numbers)
         if fault:
-            at = min(len(chunk), len(numbers) - 1)
+            at = len(chunk)
             raise self._fault(fault, int(numbers[at]), int(starts[at]))
         return chunk
+
+    def _look_up(self, look: _Look) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        try:
+            return look(self._places)
+        except (ValueError, OSError):  # a part of the index is damaged, or it is gone: it is only a help
+            self._places = self._made_places()
+            return look(self._places)
+
+    def _renewed(self) -> bool:
+        """Make the places anew, for the index may be that of an earlier file with the same ends."""
+        try:
+            self._places = self._made_places()
+        except CorruptRecordError:
+            self._places_are_sure = True  # as sure as they can be had
+            return False
+        return True
+
+    def _read(
+        self, starts: NDArray[np.uint64], sizes: NDArray[np.uint64], numbers: Sequence[int] | NDArray[np.int64]
+    ) -> tuple[Chunk, int]:
+        """Return the records at these places up to the first that is not sound, and its fault."""
+        raw, first = self._raw, int(numbers[0]) if len(numbers) else 0
+        if self._limit < NO_LIMIT and len(large := np.flatnonzero(sizes > self._limit + _FRAME)):
+            at = int(large[0])
+            chunk, fault = self._read(starts[:at], sizes[:at], numbers[:at]) if at else (_core.join([]), 0)
+            return chunk, fault or _TOO_LARGE
+        if isinstance(raw, LocalFile):
+            try:
+                return _core.fetch(self._open_files.borrow(raw), starts, sizes, first)
+            finally:
+                self._open_files.give_back(raw)
+        pieces = [raw.read_at(start, size) for start, size in zip(starts.tolist(), sizes.tolist(), strict=True)]
+        chunk, fault, _ = _core.scan(b"".join(pieces), NO_LIMIT, int(starts[0]) if len(starts) else 0, first)
+        wrong = np.flatnonzero(chunk.lengths + np.uint64(_FRAME) != sizes[: len(chunk)])
+        return (chunk.slice(0, int(wrong[0])), _BAD_LENGTH) if len(wrong) else (chunk, fault)
 
     def _fault(self, fault: int, record: int, offset: int) -> CorruptRecordError:
         return self.explained(corrupt(fault, path=self.name, record=record, offset=offset))
 
     def _fetch_members(self, members: tuple[Member, ...], numbers: NDArray[np.int64]) -> Chunk:
-        firsts = np.array([member.first_record for member in members])
+        firsts = self._firsts
         which = np.searchsorted(firsts, numbers, side="right") - 1
         edges = [0, *(np.flatnonzero(np.diff(which)) + 1).tolist(), len(numbers)]
         picked = []
@@ -232,10 +300,11 @@ class RecordFile:
         with self._lock:
             chunk = self._recent.get(number)
         if chunk is None:
-            chunk = MemberStream(self.file, members[number : number + 1]).read()
+            stream = MemberStream(self._own(), members[number : number + 1], self._limit)
+            chunk = stream.read()
             assert chunk is not None
-            if len(chunk) != members[number].records:
-                raise _miscounted(self.name, members[number], len(chunk))
+            if stream.failure is not None:
+                raise stream.failure
             with self._lock:
                 self._recent[number] = chunk
                 if len(self._recent) > _MEMBERS_KEPT:
@@ -243,30 +312,28 @@ class RecordFile:
         return chunk
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.file, self.shard, self._limit)
+        return _restored, (self.file, self.shard, self._open_files, self._limit)
 
 
-def _restored(file: ByteFile, shard: Shard | None, limit: int) -> RecordFile:
-    return RecordFile(file, shard, max_record_bytes=limit)
+def _restored(file: ByteFile, shard: Shard | None, open_files: OpenFiles, limit: int) -> RecordFile:
+    return RecordFile(file, shard, open_files, max_record_bytes=limit)
 
 
-class _LocalReader(Reader):
+class _FileReader(Reader):
+    """A reader that tells its failure before it raises it: the thread that meets it may not be the next to read."""
+
+    @property
+    def failure(self) -> CorruptRecordError | None:
+        """What the next call raises."""
+        return self._pending
+
+
+class _LocalReader(_FileReader):
     """A reader of a file that is closed with it."""
 
     def __init__(self, file: LocalFile, **options: Any) -> None:
         super().__init__(file.descriptor, **options)
         self._held = file
-
-
-def _miscounted(path: str, member: Member, found: int) -> CorruptRecordError:
-    message = (
-        f"{path}: the gzip member at byte {member.offset} has {found} sound records, "
-        f"and its header says {member.records}\n"
-        "  recordkit.verify tells what is wrong with the file."
-    )
-    return CorruptRecordError(
-        message, path=path, record=member.first_record + found, offset=member.offset, kind="gzip_damaged"
-    )
 
 
 class _Explaining:
@@ -279,6 +346,11 @@ class _Explaining:
     @property
     def next_record(self) -> int:
         return self._stream.next_record
+
+    @property
+    def failure(self) -> CorruptRecordError | None:
+        failure: CorruptRecordError | None = getattr(self._stream, "failure", None)
+        return None if failure is None else self._file.explained(failure)
 
     def read(self, records: int | None = None) -> Chunk | None:
         try:
@@ -297,6 +369,11 @@ class _Later:
     @property
     def next_record(self) -> int:
         return self._stream.next_record
+
+    @property
+    def failure(self) -> CorruptRecordError | None:
+        failure: CorruptRecordError | None = getattr(self._stream, "failure", None)
+        return failure
 
     def read(self, records: int | None = None) -> Chunk | None:
         while (chunk := self._stream.read(records)) is not None:

@@ -150,9 +150,7 @@ def _miscounted(path: str, member: Member, found: int) -> CorruptRecordError:
         f"{path}: the gzip member at byte {member.offset} has {found} records, and its header says {member.records}\n"
         "  recordkit.verify tells what is wrong with the file."
     )
-    return CorruptRecordError(
-        message, path=path, record=member.first_record, offset=member.offset, kind="gzip_damaged"
-    )
+    return CorruptRecordError(message, path=path, record=member.first_record, offset=member.offset, kind="gzip_damaged")
 
 
 def _damaged(path: str, member: Member, words: str) -> CorruptRecordError:
@@ -175,7 +173,13 @@ class SkippingStream:
     """
 
     def __init__(
-        self, stream: Stream, file: ByteFile, compression: Any, tell: Callable[[Damage], None], max_record_bytes: int
+        self,
+        stream: Stream,
+        file: ByteFile,
+        compression: Any,
+        tell: Callable[[Damage], None],
+        max_record_bytes: int,
+        first: int = 0,
     ) -> None:
         self._stream = stream
         self._file = file
@@ -183,7 +187,7 @@ class SkippingStream:
         self._tell = tell
         self._limit = max_record_bytes
         self._walk: Iterator[Chunk | Damage] | None = None
-        self._next = 0
+        self._next = first
         self._lock = threading.Lock()
 
     @property

@@ -2,7 +2,8 @@
 
 from ._diff import Diff, diff
 from ._field_stats import FieldStats
+from ._index import index
 from ._repair import Repaired, repair
 from ._stats import Stats, stats
 
-__all__ = ["Diff", "FieldStats", "Repaired", "Stats", "diff", "repair", "stats"]
+__all__ = ["Diff", "FieldStats", "Repaired", "Stats", "diff", "index", "repair", "stats"]
