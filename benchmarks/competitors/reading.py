@@ -108,8 +108,11 @@ def alone(request: Request) -> Work:
     command = [sys.executable, "-m", "competitors.memory", json.dumps(request)]
 
     def work(digest: Digest | None) -> Done:
-        said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-        return Done(**json.loads(said))
+        ended = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
+        if ended.returncode:
+            message = f"the process that was watched ended with status {ended.returncode}"
+            raise RuntimeError(message)
+        return Done(**json.loads(ended.stdout))
 
     return work
 

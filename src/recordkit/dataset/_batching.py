@@ -102,16 +102,20 @@ class Payloads:
 
     def batch(self, chunk: Chunk, start: int, stop: int, path: str | None) -> list[Any]:
         """Return one object a record."""
-        payloads = list(chunk.slice(start, stop))
+        return self.each(list(chunk.slice(start, stop)), lambda i: (path, chunk.first_record + start + i))
+
+    def each(self, payloads: list[bytes], place: Callable[[int], tuple[str | None, int]]) -> list[Any]:
+        """Return one object a payload; `place` tells file and record of payload i, to name in errors."""
         if self.parse is None:
             return payloads
-        return [self._parsed(payload, chunk.first_record + start + i, path) for i, payload in enumerate(payloads)]
+        return [self._parsed(payload, i, place) for i, payload in enumerate(payloads)]
 
-    def _parsed(self, payload: bytes, record: int, path: str | None) -> Any:
+    def _parsed(self, payload: bytes, number: int, place: Callable[[int], tuple[str | None, int]]) -> Any:
         assert self.parse is not None
         try:
             return self.parse(payload)
         except Exception as error:
+            path, record = place(number)
             where = f"{path}: record {record}" if path else f"record {record}"
             error.add_note(f"{where}: parse= failed on its payload of {len(payload)} bytes")
             raise

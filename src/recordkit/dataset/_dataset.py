@@ -158,7 +158,10 @@ class Dataset:
             message = f"{self._name}: a dataset is indexed by numbers; ds.select({index!r}) gives one of its fields"
             raise TypeError(message)
         numbers = np.asarray(index)
-        if numbers.dtype == np.bool_ and numbers.shape == (count,):
+        if numbers.dtype == np.bool_ and numbers.ndim == 1:
+            if len(numbers) != count:
+                message = f"{self._name}: a mask of {len(numbers)} for {count} records"
+                raise IndexError(message)
             return np.flatnonzero(numbers).astype(np.int64) + start
         if not numbers.size:
             numbers = numbers.astype(np.int64)

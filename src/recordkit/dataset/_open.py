@@ -79,6 +79,9 @@ def open(  # noqa: A001 - the verb that a user would say
       Did you mean 'name'?
     """
     declared = Schema(schema) if isinstance(schema, Mapping) else schema
+    if declared is not None and (raw or parse is not None):
+        message = f"schema= is for Examples, and {'raw' if raw else 'parse'}= for payloads that are taken otherwise"
+        raise ValueError(message)
     log = DamageLog(on_error, max_bad)
     given = _given_file(where)
     located = None if given is not None else locate(cast("Any", where), split=split)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cached_property, partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,20 +13,24 @@ import numpy as np
 from recordkit import _core, workers
 from recordkit.errors import CorruptRecordError, SchemaError
 from recordkit.schema import Schema
+from recordkit.storage import PipeFile
 
-from ._batching import Columns, Part, mixed_batch
+from ._batching import Columns, Part, Payloads, mixed_batch
 from ._damage_log import DamageLog
 from ._declared import check_declared
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from recordkit.storage import RecordFile, Stream
 
     from ._batching import Making
+
 _SAMPLED_FILES = 8
+_SAMPLED_BYTES = 16 << 20
+_EMPTY_EXAMPLE = 2  # bytes at most
 
 
 class Records:
@@ -114,31 +120,54 @@ class Records:
         return self.known or self._inferred()
 
     def _check_declared(self, declared: Schema) -> None:
-        sample = next(iter(self._samples()), None)
+        sample = next(self._firsts(self.files), None)
         if sample is not None:
             check_declared(declared, sample, self.known)
 
     def _samples(self) -> list[Part]:
-        """The first records of some files, of the first one if it has any."""
+        """The first records of some files, of the first one if it has any; of another where those have none."""
         step = max(1, len(self.files) // _SAMPLED_FILES)
-        samples = []
-        for file in self.files[::step]:
+        samples = list(self._firsts(self.files[::step]))
+        return samples or list(islice(self._firsts(self.files), 1))
+
+    def _firsts(self, files: Sequence[RecordFile]) -> Iterator[Part]:
+        for file in files:
             chunk = self.open_stream(file, 0).read()
             if chunk is not None and len(chunk):
-                samples.append(Part(chunk, file.name))
-        return samples
+                yield Part(chunk, file.name)
+
+    def _many_samples(self) -> list[Part]:
+        """More of the same, for what is rare among records: all of them where they are few."""
+        samples = self._samples()
+        room = _SAMPLED_BYTES // max(1, len(samples))
+        named = {file.name: file for file in self.files if not isinstance(file.file, PipeFile)}
+        more = []
+        for part in samples:
+            size, first = part.chunk.nbytes, part.chunk.first_record + len(part.chunk)
+            stream = self.open_stream(named[part.path], 0) if part.path in named else None
+            # Damage behind the first records is told when it is read.
+            with suppress(CorruptRecordError):
+                while stream is not None and size < room and (chunk := stream.read()) is not None:
+                    if chunk.first_record >= first:
+                        more.append(Part(chunk, part.path))
+                        size += chunk.nbytes
+        return samples + more
 
     def _inferred(self) -> Schema | None:
-        samples = self._samples()
+        samples = self._many_samples()
         if not samples:
             return Schema({})
         try:
-            return Schema.infer(part.chunk for part in samples)
+            schema = Schema.infer(part.chunk for part in samples)
         except CorruptRecordError:
             return None  # payloads of another kind
         except SchemaError as error:
-            error.add_note(f"Found in the first records of {', '.join(part.path for part in samples)}.")
+            paths = dict.fromkeys(part.path for part in samples)
+            error.add_note(f"Found in the first records of {', '.join(paths)}.")
             raise
+        # Other messages may pass for Examples all of whose fields are unknown, such as the events of TensorBoard.
+        longest = max(int(part.chunk.lengths.max()) for part in samples)
+        return schema if schema.names or longest <= _EMPTY_EXAMPLE else None
 
     def open_stream(self, file: RecordFile, first: int) -> Stream:
         """Return the records of a file from number `first` on."""
@@ -161,13 +190,18 @@ class Records:
         parts = self._fetched(numbers[order])
         back = np.empty(len(order), np.uint64)
         back[order] = np.arange(len(order), dtype=np.uint64)
-        if not isinstance(making, Columns):
-            rows = making.joined(parts)
-            return [rows[i] for i in back.tolist()]
+        if isinstance(making, Payloads):
+            payloads = Payloads().joined(parts)
+            return making.each([payloads[i] for i in back.tolist()], lambda i: self._named(int(numbers[i])))
+        assert isinstance(making, Columns)
         chunk = parts[0].chunk if len(parts) == 1 else _core.join([part.chunk for part in parts])
         if len(order) and not (order[1:] > order[:-1]).all():
             chunk = chunk.pick(back)
         return mixed_batch(making, chunk, partial(self._each_alone, numbers, making))
+
+    def _named(self, number: int) -> tuple[str, int]:
+        at, record = self.place(number)
+        return self.files[at].name, record
 
     def _each_alone(self, numbers: NDArray[np.int64], making: Columns) -> None:
         for number in numbers.tolist():

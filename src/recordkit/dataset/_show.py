@@ -10,6 +10,7 @@ import numpy as np
 
 from recordkit.columns import BytesColumn, Ragged
 from recordkit.errors import RecordKitError
+from recordkit.storage import PipeFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -29,7 +30,9 @@ def text(dataset: Dataset) -> str:
 
 def _headline(dataset: Dataset) -> str:
     files = dataset.shards
-    parts = [_counted(len(files), "file"), _bytes(sum(file.file.size for file in files))]
+    parts = [_counted(len(files), "file")]
+    if not any(isinstance(file.file, PipeFile) for file in files):  # whose size shows at its end
+        parts.append(_bytes(sum(file.file.size for file in files)))
     if all(file.shard is not None for file in files):
         parts.insert(0, _counted(len(dataset), "record"))
     return f"{dataset._name}: {', '.join(parts)}"

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _BLOCKS_KEPT = 4096  # 16 KiB each
 _STEP = 1 << 20
+_IDENTITY = np.dtype([("length", "<u8"), ("crc", "<u4")])
 
 
 class Places:
@@ -131,13 +132,25 @@ def make_places(file: ByteFile, stream: Stream | None) -> Places:
 
 
 def _hops(file: LocalFile) -> Iterator[NDArray[np.uint64]]:
+    return (lengths for lengths, _ in _hops_and_crcs(file))
+
+
+def identities(file: LocalFile) -> Iterator[bytes]:
+    """Yield what tells the records of a plain file apart, as `Chunk.identity` does, without reading their payloads."""
+    for lengths, crcs in _hops_and_crcs(file):
+        facts = np.empty(len(lengths), _IDENTITY)
+        facts["length"], facts["crc"] = lengths, crcs
+        yield facts.tobytes()
+
+
+def _hops_and_crcs(file: LocalFile) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint32]]]:
     offset, record, size = 0, 0, file.size
     while True:
-        lengths, _, fault, offset = _core.hop_over(file.descriptor, offset, _STEP)
+        lengths, crcs, fault, offset = _core.hop_over(file.descriptor, offset, _STEP)
         record += len(lengths)
         if fault:
             raise corrupt(fault, path=file.name, record=record, offset=offset)
-        yield lengths
+        yield lengths, crcs
         if len(lengths) < _STEP:
             return
         progress.step(f"indexing {file.name}", offset, size, "bytes")

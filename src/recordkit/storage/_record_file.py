@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 
 from recordkit import _core
-from recordkit.errors import CorruptRecordError
+from recordkit.errors import CorruptRecordError, RecordKitError
 from recordkit.records import NO_LIMIT, Reader, corrupt
 
 from . import _disk
@@ -21,7 +21,8 @@ from ._explain import explain
 from ._index import Fingerprint, IndexBuilder
 from ._inflate import Inflated
 from ._members import members_of
-from ._places import beside, count_hops, find_beside, find_places, make_places
+from ._places import beside, count_hops, find_beside, find_places, identities, make_places
+from ._shard_file import new_digest
 from ._sniff import compression_of
 from ._streams import MemberStream, Sequential, SkippingStream
 
@@ -91,7 +92,9 @@ class RecordFile:
 
     @cached_property
     def _members(self) -> tuple[Member, ...] | None:
-        return members_of(self._own()) if self.compression == "gzip" else None
+        if self.compression != "gzip" or isinstance(self.file, PipeFile):  # which cannot be hopped over
+            return None
+        return members_of(self._own())
 
     @cached_property
     def _firsts(self) -> NDArray[np.int64]:
@@ -139,6 +142,21 @@ class RecordFile:
             raise self.explained(error) from None
         self._places_are_sure = True
         return places
+
+    @cached_property
+    def digest(self) -> str:
+        """The digest of the records; where no manifest gives it, from headers and footers alone if the file is plain."""
+        if self.shard is not None:
+            return self.shard.digest
+        digest = new_digest()
+        if self.compression is None and isinstance(self.file, LocalFile):
+            for identity in identities(self.file):
+                digest.update(identity)
+        else:
+            stream = self.stream()
+            while (chunk := stream.read()) is not None:
+                digest.update(chunk.identity())
+        return digest.hexdigest()
 
     def explained(self, error: CorruptRecordError) -> CorruptRecordError:
         """Return an error about a record after a second look at it, with the next step."""
@@ -249,6 +267,8 @@ class RecordFile:
     def _look_up(self, look: _Look) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         try:
             return look(self._places)
+        except RecordKitError:
+            raise
         except (ValueError, OSError):  # a part of the index is damaged, or it is gone: it is only a help
             self._places = self._made_places()
             return look(self._places)

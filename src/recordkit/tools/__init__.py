@@ -2,8 +2,21 @@
 
 from ._diff import Diff, diff
 from ._field_stats import FieldStats
-from ._index import index
 from ._repair import Repaired, repair
 from ._stats import Stats, stats
+from ._verify import verify
+from ._verify_report import FileReport, Problem, Verified
 
-__all__ = ["Diff", "FieldStats", "Repaired", "Stats", "diff", "index", "repair", "stats"]
+__all__ = [
+    "Diff",
+    "FieldStats",
+    "FileReport",
+    "Problem",
+    "Repaired",
+    "Stats",
+    "Verified",
+    "diff",
+    "repair",
+    "stats",
+    "verify",
+]

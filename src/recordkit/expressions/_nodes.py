@@ -1,0 +1,83 @@
+"""Nodes: what a filter says, as a tree. A long chain of `and` is one node, so that depth comes from nesting only."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+Span: TypeAlias = "tuple[int, int]"
+Value: TypeAlias = "bool | int | float | str | bytes | None"
+
+
+class Name(NamedTuple):
+    """A field."""
+
+    name: str
+    at: Span
+
+
+class Length(NamedTuple):
+    """`len(name)`."""
+
+    name: str
+    at: Span
+
+
+class Literal(NamedTuple):
+    """One value; None stands for `none`."""
+
+    value: Value
+    at: Span
+
+
+class Values(NamedTuple):
+    """A list of values, to the right of `in`."""
+
+    items: tuple[Literal, ...]
+    at: Span
+
+
+Operand: TypeAlias = "Name | Length | Literal | Values"
+
+
+class Test(NamedTuple):
+    """An operand that is a condition by itself: a field of bool, `true` or `false`."""
+
+    __test__ = False  # no test class, whatever pytest thinks of its name
+
+    operand: Name | Literal
+
+
+class Missing(NamedTuple):
+    """`name is none`."""
+
+    name: str
+    at: Span
+
+
+class Compare(NamedTuple):
+    """Two operands and one of == != < <= > >= in."""
+
+    left: Operand
+    op: str
+    right: Operand
+
+
+class Not(NamedTuple):
+    """A condition turned around."""
+
+    part: Condition
+
+
+class Every(NamedTuple):
+    """Conditions joined by `and`."""
+
+    parts: tuple[Condition, ...]
+
+
+class Some(NamedTuple):
+    """Conditions joined by `or`."""
+
+    parts: tuple[Condition, ...]
+
+
+Condition: TypeAlias = "Test | Missing | Compare | Not | Every | Some"

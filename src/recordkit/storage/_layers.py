@@ -1,0 +1,206 @@
+"""Layers: what was changed about records without touching them. Fields added, fields hidden, records deleted.
+
+A layer is a folder, `_recordkit/overlays/<number>-<name>`, with a manifest of its own; it appears whole or not at all.
+Added fields are plain TFRecords of Examples that hold them alone, a file for each file of the base and a record for each
+of its records. A layer is bound to the base by digest: it refuses a base that has changed. Written down in
+docs/format/overlays.md.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import zlib
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from recordkit.errors import StorageError
+from recordkit.schema import Schema
+
+from . import _names
+from ._bytes import LocalFile
+from ._manifest import Manifest
+from ._record_file import RecordFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+KEY: Final = "recordkit.layer"  # of a manifest's metadata
+_NUMBERED: Final = re.compile(r"(\d+)-.+")
+
+
+@dataclass(frozen=True)
+class Base:
+    """What a layer knows of one file of its base.
+
+    Attributes:
+        name: The file's name.
+        digest: Of its records.
+        records: How many they were.
+        size: Of the file.
+        changed_at: When it was last changed, in nanoseconds; the same time saves a look at its records.
+    """
+
+    name: str
+    digest: str
+    records: int
+    size: int
+    changed_at: int
+
+    @classmethod
+    def of(cls, file: RecordFile) -> Base:
+        """Return what binds a layer to a file."""
+        local = file.file
+        assert isinstance(local, LocalFile)
+        facts = local.path.stat()
+        return cls(local.path.name, file.digest, file.count, facts.st_size, facts.st_mtime_ns)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One change to records that are not touched by it.
+
+    Attributes:
+        path: Its folder.
+        schema: The fields it adds.
+        base: What it is bound to, by file name.
+        files: The files with the added fields, by name of the base's file.
+        hides: The fields that are not seen through it, those that it replaces included.
+        deleted: The numbers of deleted records, in rising order, by name of the base's file.
+    """
+
+    path: Path
+    schema: Schema
+    base: Mapping[str, Base]
+    files: Mapping[str, RecordFile]
+    hides: frozenset[str]
+    deleted: Mapping[str, NDArray[np.int64]]
+
+    @classmethod
+    def load(cls, path: Path) -> Layer:
+        """Return the layer in a folder.
+
+        Raises:
+            StorageError: It is none.
+        """
+        manifest = Manifest.load(_names.manifest_of(path, lone=False))
+        facts = manifest.metadata.get(KEY) if manifest is not None else None
+        if manifest is None or facts is None:
+            message = f"{path}: this is no overlay\n  One is made by recordkit.add_fields(..., overlay={str(path)!r})."
+            raise StorageError(message, path=str(path))
+        base = [Base(**entry) for entry in facts["base"]]
+        files = {
+            of.name: RecordFile(LocalFile(path / shard.name), shard)
+            for of, shard in zip(base, manifest.shards, strict=False)
+        }
+        layer = cls(
+            path=path,
+            schema=manifest.schema or Schema({}),
+            base={of.name: of for of in base},
+            files=files if manifest.schema is not None else {},
+            hides=frozenset(facts["hides"]),
+            deleted={name: _numbers(text) for name, text in facts["deleted"].items()},
+        )
+        layer._check_counts()
+        return layer
+
+    def _check_counts(self) -> None:
+        for name, file in self.files.items():
+            if file.count != self.base[name].records:
+                message = (
+                    f"{file.name}: expected {self.base[name].records} records, one for each of {name}, found {file.count}\n"
+                    f"  The overlay is damaged: remove {self.path} and add its fields again."
+                )
+                raise StorageError(message, path=file.name)
+
+    def check(self, file: RecordFile) -> None:
+        """Raise if a file of the base is not what this layer was made for.
+
+        Raises:
+            StorageError: The file has changed, or is none of those.
+        """
+        local = file.file
+        assert isinstance(local, LocalFile)
+        bound = self.base.get(local.path.name)
+        if bound is None:
+            message = (
+                f"{file.name}: the overlay {self.path.name} knows nothing of this file\n"
+                f"  It was added later. Add the fields again, or open without: overlays=False."
+            )
+            raise StorageError(message, path=file.name)
+        facts = local.path.stat()
+        if (facts.st_size, facts.st_mtime_ns) == (bound.size, bound.changed_at):
+            return
+        if facts.st_size != bound.size or RecordFile(LocalFile(local.path)).digest != bound.digest:
+            message = (
+                f"{file.name}: the file has changed since the overlay {self.path.name} was made for it\n"
+                f"  Its fields would no longer belong to the records: add them again, or open without: overlays=False."
+            )
+            raise StorageError(message, path=file.name)
+
+    @property
+    def name(self) -> str:
+        """What it adds, hides or deletes, in a word."""
+        return self.path.name.partition("-")[2] or self.path.name
+
+    @cached_property
+    def empty(self) -> bool:
+        """Whether it changes nothing."""
+        return not (self.schema.names or self.hides or self.deleted)
+
+
+def layers_of(folder: Path) -> tuple[Layer, ...]:
+    """Return the layers that are kept with the files of a folder, oldest first."""
+    return tuple(Layer.load(path) for _, path in sorted(_numbered(folder)))
+
+
+def _numbered(folder: Path) -> Iterable[tuple[int, Path]]:
+    overlays = folder / _names.SIDE / "overlays"
+    if overlays.is_dir():
+        for path in overlays.iterdir():
+            if found := _NUMBERED.fullmatch(path.name):
+                yield int(found[1]), path
+
+
+def new_layer(folder: Path, name: str) -> Path:
+    """Return where the next layer of a folder goes: where one of this name was begun, or behind all others."""
+    slug = re.sub(r"[^A-Za-z0-9._+-]+", "_", name)[:80].strip("._-") or "layer"
+    overlays = folder / _names.SIDE / "overlays"
+    taken = [number for number, _ in _numbered(folder)]
+    begun = sorted(overlays.glob(f".[0-9]*-{slug}.recordkit")) if overlays.is_dir() else []
+    for staging in begun:
+        target = overlays / staging.name[1 : -len(".recordkit")]
+        if int(target.name.partition("-")[0]) > max(taken, default=0):
+            return target
+    return overlays / f"{max(taken, default=0) + 1:04d}-{slug}"
+
+
+def layer_facts(
+    base: Sequence[Base], *, hides: Iterable[str] = (), deleted: Mapping[str, NDArray[np.int64]] | None = None
+) -> dict[str, Any]:
+    """Return what the manifest of a layer says of it, as metadata."""
+    return {
+        KEY: {
+            "base": [vars(of) for of in base],
+            "hides": sorted(hides),
+            "deleted": {name: _text(numbers) for name, numbers in (deleted or {}).items()},
+        }
+    }
+
+
+def _text(numbers: NDArray[np.int64]) -> str:
+    """Return a bitmap of the numbers, compressed, as text."""
+    bits = np.zeros(int(numbers[-1]) + 1 if len(numbers) else 0, np.bool_)
+    bits[numbers] = True
+    return base64.b64encode(zlib.compress(np.packbits(bits, bitorder="little").tobytes())).decode()
+
+
+def _numbers(text: str) -> NDArray[np.int64]:
+    bits = np.unpackbits(np.frombuffer(zlib.decompress(base64.b64decode(text)), np.uint8), bitorder="little")
+    return np.flatnonzero(bits).astype(np.int64)

@@ -1,0 +1,170 @@
+"""Verify: is every byte of a dataset as it was written, and do its records hold what they should?"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+from recordkit import progress
+from recordkit.dataset._damage_log import DamageLog
+from recordkit.dataset._records import Records
+from recordkit.errors import RecordKitError, SchemaError
+from recordkit.schema import Schema
+from recordkit.storage import PipeFile, RecordFile
+from recordkit.workers import AUTO, Workers, count
+
+from ._verify_file import verify_file
+from ._verify_find import find
+from ._verify_payloads import Payloads
+from ._verify_report import FileReport, Problem, Verified
+
+if TYPE_CHECKING:
+    from recordkit.storage._options import Compression
+
+    from ._verify_find import Candidate, Found, Where
+
+Check: TypeAlias = Literal["records", "examples", "images"]
+
+_CHECKS: Final = ("records", "examples", "images")
+
+
+def verify(
+    where: Where,
+    *,
+    check: Check = "records",
+    workers: Workers = AUTO,
+    schema: Schema | Mapping[str, Any] | None = None,
+) -> Verified:
+    """Return what is wrong with a dataset, and what is sound.
+
+    Every byte is read once. Whatever is wrong is reported, and not raised: look at `ok` of the report.
+
+    - Always: the framing and both checksums of every record, what stands behind the last one, the checksums of gzip and
+      zlib data; sizes, counts, checksums and digests of a manifest; shards that are missing or too many; indexes.
+    - With `check="examples"`, also that every payload is an Example that agrees with the schema.
+    - With `check="images"`, also that every jpeg and png can be decoded to its end. Needs `recordkit[images]`.
+
+    A file without a manifest that was cut exactly between two records looks like a shorter one.
+
+    Args:
+        where: What `recordkit.open` takes: a folder, a file, a glob, `name@16`, a list of those, an open file, `"-"`.
+        check: How far to look: `"records"`, `"examples"` or `"images"`.
+        workers: How many threads.
+        schema: What the Examples have to agree with; by default the schema that they were written with, or one that is
+            told from the first of them.
+
+    Raises:
+        StorageError: Nothing is there.
+
+    >>> import pathlib, tempfile, recordkit as rk
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.tfrecord"
+    >>> _ = rk.write(path, [{"id": number} for number in range(100)])
+    >>> print(verify(path))
+    1 file, 100 sound records, 3.1 KB: all is sound
+    >>> data = bytearray(path.read_bytes())
+    >>> data[2000] ^= 1
+    >>> _ = path.write_bytes(data)
+    >>> print(verify(path))
+    1 file, 99 sound records, 3.1 KB: 1 file not sound
+      /.../a.tfrecord: damaged, 99 sound records in 3.1 KB
+        record 64 at byte 1984: the payload or its checksum is damaged
+        the manifest says 100 records, and 99 are sound
+    """
+    if check not in _CHECKS:
+        message = f"check is 'records', 'examples' or 'images', found {check!r}"
+        raise ValueError(message)
+    threads = count(workers)
+    return _Verifier(find(where), check, schema).verified(threads)
+
+
+class _Verifier:
+    """Goes through all files."""
+
+    def __init__(self, found: Found, check: Check, schema: Schema | Mapping[str, Any] | None) -> None:
+        self._found = found
+        self._check = check
+        self._declared = Schema(schema) if isinstance(schema, Mapping) else schema
+        self._lock = threading.Lock()
+        self._done = 0
+        self._total = _total(found.candidates)
+
+    def verified(self, threads: int) -> Verified:
+        """Return the report of all files."""
+        candidates = self._found.candidates
+        if self._check != "records":
+            self._inferred  # noqa: B018 - before the threads start
+            self._note_payloads()
+        at_once = max(1, min(threads, len(candidates)))
+        run = partial(self._verify, threads=max(1, threads // at_once))
+        if at_once == 1:
+            reports = [run(candidate) for candidate in candidates]
+        else:
+            with ThreadPoolExecutor(at_once, "recordkit-verify") as pool:
+                jobs = [pool.submit(copy_context().run, run, candidate) for candidate in candidates]
+                reports = [job.result() for job in jobs]
+        return Verified(tuple(reports), tuple(self._found.problems), tuple(self._found.notes))
+
+    def _verify(self, candidate: Candidate, threads: int) -> FileReport:
+        return verify_file(candidate, threads=threads, payloads=partial(self._payloads, candidate), tell=self._tell)
+
+    def _tell(self, size: int) -> None:
+        with self._lock:
+            self._done += size
+            done = self._done
+        progress.step("verifying", done, self._total, "bytes")
+
+    # --- What the payloads are held against
+
+    def _note_payloads(self) -> None:
+        if other := [candidate for candidate in self._found.candidates if self._holds_no_examples(candidate)]:
+            more = f" and of {len(other) - 1:,} more files" * (len(other) > 1)
+            self._found.notes.append(
+                f"the payloads of {other[0].file.name}{more} were not looked at: by the manifest they are no Examples"
+            )
+
+    def _holds_no_examples(self, candidate: Candidate) -> bool:
+        return self._declared is None and candidate.known and candidate.schema is None
+
+    def _payloads(self, candidate: Candidate, path: str, compression: Compression) -> Payloads | None:
+        if self._check == "records" or self._holds_no_examples(candidate):
+            return None
+        schema = self._declared or candidate.schema or self._inferred
+        return Payloads(path, schema, pictures=self._check == "images", raw=compression is not None)
+
+    @cached_property
+    def _inferred(self) -> Schema | None:
+        """What the first records of the files that have no schema say; None if they say nothing in common."""
+        files = [RecordFile(each.file) for each in self._found.candidates if not each.known and each.missing is None]
+        files = [file for file in files if _can_be_read(file)]
+        if self._declared is not None or not files:
+            return None
+        try:
+            return Records(files, None, None, DamageLog("skip", None)).schema
+        except SchemaError as error:
+            self._found.problems.append(Problem(files[0].name, "schema", str(error).partition("\n")[0]))
+            return None
+
+
+def _can_be_read(file: RecordFile) -> bool:
+    try:
+        file.compression  # noqa: B018 - told from its bytes
+    except (RecordKitError, OSError):
+        return False
+    return not isinstance(file.file, PipeFile)
+
+
+def _total(candidates: list[Candidate]) -> int | None:
+    """Return how many bytes of records there are, as far as that is known without reading."""
+    if any(isinstance(candidate.file, PipeFile) for candidate in candidates):
+        return None
+    total = 0
+    for candidate in candidates:
+        try:
+            total += candidate.shard.raw_bytes if candidate.shard is not None else candidate.file.size
+        except OSError:
+            continue
+    return total

@@ -1,0 +1,266 @@
+"""One file: gone through once, by one or several threads, with everything that can be told on the way.
+
+The bytes of a sound file are read a single time. Only where something is wrong it is looked at again.
+"""
+
+from __future__ import annotations
+
+import errno
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from recordkit import _core
+from recordkit.errors import CorruptRecordError, WrongFileError
+from recordkit.records import Reader
+from recordkit.storage import Damage, LocalFile, PipeFile, walk
+from recordkit.storage._checkpoints import Checkpoints
+from recordkit.storage._explain import diagnosed, how_to_accept
+from recordkit.storage._inflate import Inflated
+from recordkit.storage._members import members_of
+from recordkit.storage._sniff import compression_of
+from recordkit.storage._streams import MemberStream, Sequential
+
+from ._verify_manifest import IndexCheck, Sums, against_manifest
+from ._verify_report import FileReport, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import IO
+
+    from recordkit.records import Chunk
+    from recordkit.storage import ByteFile, Stream
+    from recordkit.storage._options import Compression
+
+    from ._verify_find import Candidate
+    from ._verify_manifest import Part
+    from ._verify_payloads import Payloads
+
+_SMALL: Final = 8 << 20  # done before a second thread has started
+_CHUNK: Final = 1 << 18  # what is read is still in the processor's nearer cache when it is checked
+_SHOWN_REPEATS: Final = 5
+
+
+def verify_file(
+    candidate: Candidate,
+    *,
+    threads: int,
+    payloads: Callable[[str, Compression], Payloads | None],
+    tell: Callable[[int], None],
+) -> FileReport:
+    """Return what is found out about one file.
+
+    Args:
+        candidate: The file, and what is known of it.
+        threads: How many threads may read it.
+        payloads: Returns what looks at the payloads, if they are to be looked at.
+        tell: Is told how many more bytes were read.
+    """
+    name = candidate.file.name
+    if candidate.missing is not None:
+        return _failed(name, "missing", "missing", candidate.missing)
+    try:
+        with_compression = compression_of(candidate.file)
+        return _Check(candidate, with_compression, payloads(name, with_compression), tell).report(threads)
+    except WrongFileError as error:
+        first, _, advice = str(error).partition("\n  ")
+        report = _failed(name, "wrong_file", error.kind or "wrong_file", first.removeprefix(f"{name}: "), advice)
+    except CorruptRecordError:
+        raise  # a fault of ours: all of them are reported
+    except OSError as error:
+        gone = error.errno == errno.ENOENT
+        words = str(error).partition("\n")[0].removeprefix(f"{name}: ")
+        report = _failed(name, "missing" if gone else "unreadable", "missing" if gone else "unreadable", words)
+    finally:
+        if isinstance(candidate.file, LocalFile):
+            candidate.file.close()
+    return report
+
+
+def _failed(path: str, verdict: Verdict, kind: str, words: str, advice: str = "") -> FileReport:
+    return FileReport(path, verdict, damage=(Damage(path, kind, 0, 0, 0, words),), notes=(advice,) if advice else ())
+
+
+class _Check:
+    """The pass over one file."""
+
+    def __init__(
+        self, candidate: Candidate, compression: Compression, payloads: Payloads | None, tell: Callable[[int], None]
+    ) -> None:
+        self._candidate = candidate
+        self._file = candidate.file
+        self._compression = compression
+        self._payloads = payloads
+        self._tell = tell
+        self._damage: list[Damage] = []
+        self._notes: list[str] = []
+        self._read = _Counted(candidate.file)
+        self._start_again()
+
+    def _start_again(self) -> None:
+        self._sums = Sums(self._candidate.shard, IndexCheck.of(self._file))
+        self._lock = threading.Lock()
+        self._waiting: dict[int, Part] = {}
+        self._at = 0
+
+    def report(self, threads: int) -> FileReport:
+        """Go through the file, and return what was found."""
+        size = 0 if isinstance(self._file, PipeFile) else self._file.size
+        try:
+            self._go_through(self._stream(), threads if size > _SMALL else 1)
+        except CorruptRecordError as error:
+            self._look_behind(error)
+        sums = self._sums
+        size = size or sums.raw_bytes
+        crc = None if self._compression is None else self._read.crc(size)
+        found, notes = against_manifest(self._candidate, sums, size, crc, self._compression, bool(self._damage))
+        self._damage += found
+        self._notes += notes
+        self._note_rest(size, as_written=self._candidate.shard is not None and not self._damage)
+        verdict: Verdict = "damaged" if self._damage else "sound"
+        damage = tuple(sorted(self._damage, key=lambda each: (each.path != self._file.name, each.record)))
+        return FileReport(self._file.name, verdict, sums.records, size, self._compression, damage, tuple(self._notes))
+
+    def _note_rest(self, size: int, *, as_written: bool) -> None:
+        if not size:
+            self._notes.append("the file is empty: no records, and no error")
+        elif not as_written:  # what the manifest confirms was meant to be like this
+            repeats = self._sums.repeats.result()
+            self._notes += [
+                f"records {each.record:,} to {each.record + each.records - 1:,} ({each.bytes:,} bytes) are those from "
+                f"{each.earlier:,} on once more: it may be a block written twice"
+                for each in repeats[:_SHOWN_REPEATS]
+            ]
+            if len(repeats) > _SHOWN_REPEATS:
+                self._notes.append(f"and {len(repeats) - _SHOWN_REPEATS:,} more repeated runs of records")
+        if self._payloads is not None and self._payloads.gave_up:
+            self._notes.append("so many payloads are wrong that the rest was not looked at")
+
+    # --- Sound files
+
+    def _stream(self) -> Stream:
+        source: Any
+        if self._compression is None:
+            source = self._file.descriptor if isinstance(self._file, LocalFile) else Sequential(self._file)
+            return Reader(source, path=self._file.name, chunk_bytes=_CHUNK)
+        members = members_of(self._file) if self._compression == "gzip" and not self._is_pipe else None
+        if members is not None:
+            return MemberStream(self._read, members)
+        return Reader(cast("IO[bytes]", Inflated(self._read, self._compression)), path=self._file.name)
+
+    @property
+    def _is_pipe(self) -> bool:
+        return isinstance(self._file, PipeFile)
+
+    def _go_through(self, stream: Stream, threads: int) -> None:
+        if threads == 1:
+            self._take_all(stream)
+            return
+        with ThreadPoolExecutor(threads, "recordkit-verify") as pool:
+            running = [pool.submit(copy_context().run, self._take_all, stream) for _ in range(threads)]
+        errors = [error for each in running if (error := each.exception()) is not None]
+        if errors:
+            # All threads are told of the first fault; of errors of other kinds, one is enough.
+            raise min(errors, key=lambda error: getattr(error, "offset", None) or 0)
+
+    def _take_all(self, stream: Stream) -> None:
+        while (chunk := stream.read()) is not None:
+            if len(chunk):
+                self._take(chunk)
+
+    def _take(self, chunk: Chunk) -> None:
+        """Take what a chunk tells; what needs the order waits until its turn has come."""
+        part = self._sums.part(chunk)
+        damage = self._payloads.check(chunk) if self._payloads is not None else []
+        with self._lock:
+            self._damage += damage
+            self._waiting[chunk.file_offset] = part
+            while (turn := self._waiting.pop(self._at, None)) is not None:
+                self._sums.add(turn)
+                self._at += turn.size
+        self._tell(chunk.nbytes)
+
+    # --- Damaged ones
+
+    def _look_behind(self, error: CorruptRecordError) -> None:
+        """Go on where the stream could not."""
+        if self._is_pipe:
+            self._damage.append(self._as_damage(error))
+            self._notes.append("a pipe is read once: what stands behind the damage was not looked at")
+        elif not self._one_reason(error):
+            offset, record = 0, 0
+            if self._compression is None:
+                offset, record = error.offset or 0, error.record or 0
+            else:
+                self._damage.clear()
+                self._start_again()
+            self._walk(partial(walk, offset=offset, record=record))
+
+    def _walk(self, walk_from: Callable[..., Any]) -> None:
+        before = len(self._damage)
+        for item in walk_from(self._file, self._compression):
+            if isinstance(item, Damage):
+                self._damage.append(item)
+                continue
+            self._sums.add(self._sums.part(item))
+            if self._payloads is not None:
+                self._damage += self._payloads.check(item)
+            self._tell(item.nbytes)
+        if len(self._damage) == before and self._candidate.shard is None:
+            self._notes.append("the first reading failed and the second did not: the file may be changing")
+
+    def _one_reason(self, error: CorruptRecordError) -> bool:
+        """Whether no record is sound, for one reason that has a name."""
+        if error.record or error.offset or self._sums.records:
+            return False
+        source = self._file if self._compression is None else Checkpoints(self._file, self._compression)
+        try:
+            found = diagnosed(source)
+        except CorruptRecordError:
+            return False
+        if found is None:
+            return False
+        self._damage.append(Damage(self._file.name, found.kind, 0, 0, source.size, found.words, self._raw))
+        if advice := how_to_accept(self._file.name, found.kind).strip():
+            self._notes.append(advice)
+        return True
+
+    @property
+    def _raw(self) -> bool:
+        return self._compression is not None
+
+    def _as_damage(self, error: CorruptRecordError) -> Damage:
+        words = str(error).partition("\n")[0].removeprefix(f"{self._file.name}: ")
+        record = self._sums.records if error.record is None else error.record
+        return Damage(self._file.name, error.kind or "damaged", record, error.offset or 0, 0, words, self._raw)
+
+
+class _Counted:
+    """A file whose bytes are summed up as they are read, each once, in any order."""
+
+    def __init__(self, file: ByteFile) -> None:
+        self._file = file
+        self.name = file.name
+        self._pieces: dict[int, tuple[int, int]] = {}
+
+    @property
+    def size(self) -> int:
+        return self._file.size
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        """Return `size` bytes from `offset` on; fewer only at the end of the file."""
+        piece = self._file.read_at(offset, size)
+        if piece:
+            self._pieces[offset] = len(piece), _core.crc32c(piece)
+        return piece
+
+    def crc(self, size: int) -> int | None:
+        """Return the checksum of the file, None if not all of it was read."""
+        at = crc = 0
+        for offset, (length, own) in sorted(self._pieces.items()):
+            if offset != at:
+                return None
+            crc, at = _core.crc32c_combine(crc, own, length), at + length
+        return crc if at == size else None

@@ -1,0 +1,202 @@
+"""Finding what `verify` is to look at. Unlike `open`, it goes on where a set of shards is not whole."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias, cast
+
+from recordkit.errors import StorageError
+from recordkit.storage import LocalFile, Manifest, ObjectFile, PipeFile, _names, locate
+from recordkit.storage._locate import _is_named_so, _reason
+
+from ._verify_report import Problem
+
+if TYPE_CHECKING:
+    from recordkit.schema import Schema
+    from recordkit.storage import ByteFile, Located, Shard
+
+Where: TypeAlias = "str | os.PathLike[str] | IO[bytes] | Sequence[str | os.PathLike[str]]"
+
+_AT: Final = re.compile(r"(?P<name>.+)@(?P<total>\d+)(?P<ending>\.[^@]*)?")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A file to look at, and what is known of it.
+
+    Attributes:
+        file: Where its bytes are.
+        shard: What a manifest says of it.
+        known: Whether there is a manifest, which may have no schema.
+        schema: The one of the manifest.
+        expected: How many records others than a manifest say it has.
+        missing: Why it is known that the file is not there.
+    """
+
+    file: ByteFile
+    shard: Shard | None = None
+    known: bool = False
+    schema: Schema | None = None
+    expected: int | None = None
+    missing: str | None = None
+
+
+@dataclass
+class Found:
+    """What there is to look at, and what is wrong already."""
+
+    candidates: list[Candidate] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def find(where: Where) -> Found:
+    """Return the files that `where` means.
+
+    Raises:
+        StorageError: There are none.
+    """
+    given = _given_file(where)
+    if given is not None:
+        return Found([Candidate(given)])
+    finder = _Finder()
+    if isinstance(where, str | os.PathLike):
+        finder.one(os.fspath(where))
+    else:
+        finder.many([os.fspath(each) for each in cast("Sequence[str]", where)])
+    return finder.found
+
+
+def _given_file(where: Any) -> ByteFile | None:
+    if where == "-":
+        where = sys.stdin.buffer
+    if isinstance(where, str | os.PathLike | Sequence):
+        return None
+    if not hasattr(where, "read"):
+        message = f"expected a path, a list of paths or an open file, found {type(where).__name__}"
+        raise TypeError(message)
+    seekable = getattr(where, "seekable", None)
+    return ObjectFile(where) if seekable is not None and seekable() else PipeFile(where)
+
+
+class _Finder:
+    """Gathers files, each with its manifest."""
+
+    def __init__(self) -> None:
+        self.found = Found()
+        self._manifests: dict[Path, Manifest | None] = {}
+
+    def one(self, text: str) -> None:
+        """Take what one text means."""
+        path = Path(text)
+        if path.is_dir():
+            manifest = self._load(_names.manifest_of(path, lone=False))
+            if manifest is not None:
+                self._by_manifest(path, manifest)
+                return
+        try:
+            self._take(locate(text))
+        except StorageError as error:
+            there = _there(text)
+            if not there:
+                raise
+            self._problem(error, text)
+            for each in there:
+                self._add(each)
+        self._note_staging(path)
+
+    def many(self, texts: list[str]) -> None:
+        """Take what each of many texts means."""
+        try:
+            self._take(locate(texts))
+            return
+        except StorageError as error:
+            first = error
+        for text in texts:
+            try:
+                self.one(text)
+            except StorageError as error:
+                words = str(error).partition("\n")[0].removeprefix(f"{text}: ")
+                self.found.candidates.append(Candidate(LocalFile(Path(text)), missing=words))
+        if all(candidate.missing for candidate in self.found.candidates):
+            raise first
+
+    def _take(self, located: Located) -> None:
+        counts = _tfds_counts(located)
+        for path in located.files:
+            self._add(path, counts.get(path))
+
+    def _add(self, path: Path, expected: int | None = None) -> None:
+        """Take a file, with its own manifest or that of its folder."""
+        for where in (_names.manifest_of(path, lone=True), _names.manifest_of(path.parent, lone=False)):
+            manifest = self._load(where)
+            shard = next((each for each in manifest.shards if each.name == path.name), None) if manifest else None
+            if manifest is not None and shard is not None:
+                self.found.candidates.append(Candidate(LocalFile(path), shard, True, manifest.schema))
+                return
+        self.found.candidates.append(Candidate(LocalFile(path), expected=expected))
+
+    def _by_manifest(self, folder: Path, manifest: Manifest) -> None:
+        names = {entry.name for entry in os.scandir(folder)}
+        for shard in manifest.shards:
+            missing = None if shard.name in names else "the manifest lists it, and it is not there"
+            self.found.candidates.append(
+                Candidate(LocalFile(folder / shard.name), shard, True, manifest.schema, None, missing)
+            )
+        for name in sorted(names - {shard.name for shard in manifest.shards}):
+            if _is_named_so(name) and _reason(name) is None:
+                words = "not in the manifest: it does not belong to the dataset, and a glob would read it all the same"
+                self.found.problems.append(Problem(str(folder / name), "not_in_manifest", words))
+        self._note_staging(folder)
+
+    def _note_staging(self, target: Path) -> None:
+        staging = _names.staging_of(Path(os.path.abspath(target)))  # noqa: PTH100 - links keep their names
+        if staging.exists():
+            self.found.notes.append(f"{staging}: a writer is at work here, or has not finished; it is not looked at")
+
+    def _load(self, path: Path) -> Manifest | None:
+        if path not in self._manifests:
+            try:
+                self._manifests[path] = Manifest.load(path)
+            except StorageError as error:
+                self._manifests[path] = None
+                self._problem(error, str(path), "manifest")
+        return self._manifests[path]
+
+    def _problem(self, error: StorageError, text: str, kind: str = "incomplete") -> None:
+        path, words = error.path or text, str(error).partition("\n")[0]
+        if any(problem.path == path for problem in self.found.problems):
+            return  # a manifest that cannot be read was told already
+        self.found.problems.append(Problem(path, kind, words.removeprefix(f"{path}: ")))
+
+
+def _there(text: str) -> list[Path]:
+    """Return the record files that are there, whether or not their sets are whole."""
+    path = Path(text)
+    if path.is_dir():
+        names = sorted(entry.name for entry in os.scandir(path) if entry.is_file() and _is_named_so(entry.name))
+        return [path / name for name in names if _reason(name) is None]
+    at = _AT.fullmatch(path.name)
+    if path.is_file():
+        return [path]
+    if at is not None:
+        stem = glob.escape(str(path.with_name(at["name"])))
+        text = f"{stem}*-of-{int(at['total']):05d}{glob.escape(at['ending'] or '')}*"
+    matches = sorted(map(Path, glob.glob(text, recursive=True)))  # noqa: PTH207 (Path.glob takes no full path)
+    return [each for each in matches if each.is_file() and _names.SIDE not in each.parts and _reason(each.name) is None]
+
+
+def _tfds_counts(located: Located) -> dict[Path, int]:
+    """Return how many records TFDS says each file has."""
+    counts: dict[Path, int] = {}
+    for split, lengths in (located.tfds or {}).get("splits", {}).items():
+        files = located.splits.get(split, ())
+        if len(files) == len(lengths):
+            counts.update(zip(files, lengths, strict=True))
+    return counts

@@ -1,0 +1,245 @@
+"""What a pass over a file sums up, held against its manifest and its index."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from recordkit.storage import Damage, Fingerprint, Index, LocalFile
+from recordkit.storage._index import BLOCK
+from recordkit.storage._places import beside
+from recordkit.storage._shard_file import new_digest
+
+from ._verify_repeats import Repeats
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from recordkit.records import Chunk
+    from recordkit.storage import ByteFile, Shard
+    from recordkit.storage._options import Compression
+
+    from ._verify_find import Candidate
+
+_FRAME: Final = np.uint64(16)
+_COMPARED: Final = 1 << 16
+_REMADE: Final = "remove it, and it is made again when it is needed"
+
+
+class Part(NamedTuple):
+    """What consecutive records tell, had by any thread at any time."""
+
+    records: int
+    size: int
+    identity: bytes
+    lengths: NDArray[np.uint64] | None
+
+
+class Sums:
+    """What the records of a file tell together.
+
+    Args:
+        shard: What a manifest says of it; without, no digest is needed.
+        index: What the lengths are held against.
+
+    Attributes:
+        records: How many there are.
+        raw_bytes: The size of the framed records.
+    """
+
+    def __init__(self, shard: Shard | None, index: IndexCheck | None) -> None:
+        self.records = self.raw_bytes = 0
+        self.repeats = Repeats()
+        self.index = index
+        self._digest = new_digest() if shard is not None else None
+
+    def part(self, chunk: Chunk) -> Part:
+        """Return what a chunk tells."""
+        return Part(len(chunk), chunk.nbytes, chunk.identity(), chunk.lengths if self.index is not None else None)
+
+    def add(self, part: Part) -> None:
+        """Take the next records."""
+        if self._digest is not None:
+            self._digest.update(part.identity)
+        if self.index is not None and part.lengths is not None:
+            self.index.add(part.lengths)
+        self.repeats.add(part.identity, part.records)
+        self.records += part.records
+        self.raw_bytes += part.size
+
+    @property
+    def digest(self) -> str | None:
+        """Of the records, if there is something to hold it against."""
+        return self._digest.hexdigest() if self._digest is not None else None
+
+
+def against_manifest(
+    candidate: Candidate, sums: Sums, size: int, crc: int | None, compression: Compression, damaged: bool
+) -> tuple[list[Damage], list[str]]:
+    """Return what is not as a manifest or an index says, and notes.
+
+    Args:
+        candidate: The file and its manifest.
+        sums: What its records tell.
+        size: The size of the file.
+        crc: The checksum of all bytes of a compressed file, if it is known. That of a plain one follows from what its
+            digest is made of, lengths and checksums, and would tell nothing more.
+        compression: How it is compressed.
+        damaged: Whether it is known to be damaged; then it is no wonder that the manifest says something else.
+    """
+    found = [] if damaged else _differences(candidate, sums, size, crc, compression)
+    notes = []
+    wanted, who = _wanted(candidate)
+    if damaged and wanted is not None and wanted != sums.records:
+        notes.append(f"{who} says {wanted:,} records, and {sums.records:,} are sound")
+    if sums.index is not None:
+        found += sums.index.result(sums.records, broken=damaged)
+    return found, notes
+
+
+def _wanted(candidate: Candidate) -> tuple[int | None, str]:
+    """Return how many records there should be, and who says so."""
+    shard = candidate.shard
+    return (shard.records, "the manifest") if shard is not None else (candidate.expected, "dataset_info.json")
+
+
+def _differences(
+    candidate: Candidate, sums: Sums, size: int, crc: int | None, compression: Compression
+) -> list[Damage]:
+    path, shard = candidate.file.name, candidate.shard
+    wanted, who = _wanted(candidate)
+    found = []
+    if wanted is not None and wanted != sums.records:
+        reason = ": it may have been cut between two records" if sums.records < wanted else ""
+        words = f"the file has {sums.records:,} records, and {who} says {wanted:,}{reason}"
+        found.append(Damage(path, "record_count", sums.records, size, 0, words))
+    if shard is None:
+        return found
+    same = sums.digest == shard.digest
+    if compression != shard.compression:
+        words = f"the file is {compression or 'plain'}, and the manifest says {shard.compression or 'plain'}"
+        found.append(Damage(path, "compression", 0, 0, 0, words))
+    elif size != shard.bytes:
+        kept = "; its records are the same" if same else ""
+        words = f"the file has {size:,} bytes, and the manifest says {shard.bytes:,}{kept}"
+        found.append(Damage(path, "file_size", sums.records, min(size, shard.bytes), 0, words))
+    elif crc is not None and f"{crc:08x}" != shard.crc32c:
+        kept = "; its records are the same" if same else ""
+        words = f"the file's bytes are not those that were written: another checksum than in the manifest{kept}"
+        found.append(Damage(path, "file_crc", 0, 0, size, words))
+    if not same and wanted == sums.records:
+        words = "the records are sound, and not those that were written: another digest than in the manifest"
+        found.append(Damage(path, "record_digest", 0, 0, size, words))
+    return found
+
+
+class IndexCheck:
+    """An index beside a file, held against where the records are.
+
+    Args:
+        path: Where it stands.
+        data: What is in it.
+        index: The same, read; None if it is not sound, or of another file.
+        words: What is wrong then.
+    """
+
+    def __init__(self, path: str, data: bytes, index: Index | None, words: str = "") -> None:
+        self._path = path
+        self._data = data
+        self._index = index
+        self._words = words
+        self._block = 0  # the first one that is not compared
+        self._offset = 0  # of its first record
+        self._held: list[NDArray[np.uint64]] = []
+        self._count = 0
+
+    @classmethod
+    def of(cls, file: ByteFile) -> IndexCheck | None:
+        """Return the check of a file's index, None if there is none beside it."""
+        if not isinstance(file, LocalFile):
+            return None
+        path, data = beside(file.path), b""
+        try:
+            data = path.read_bytes()
+            return cls(str(path), data, Index(data, Fingerprint.of_bytes(file)))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except (ValueError, OSError) as error:
+            return cls(str(path), data, None, str(error).removeprefix("the index: "))
+
+    def add(self, lengths: NDArray[np.uint64]) -> None:
+        """Take how long the next records are."""
+        self._held.append(lengths)
+        self._count += len(lengths)
+        if self._count >= _COMPARED:
+            self._compare(self._count // BLOCK)
+
+    def _compare(self, blocks: int) -> None:
+        """Hold so many blocks against the records, and forget these."""
+        frames = np.concatenate([*self._held, np.empty(0, np.uint64)]) + _FRAME
+        self._held = [frames[blocks * BLOCK :] - _FRAME]
+        self._count = len(self._held[0])
+        frames = frames[: blocks * BLOCK]
+        if self._index is not None and not self._is_equal(self._index, frames):
+            self._fail("its offsets are not those of the records")
+        self._block += blocks
+        self._offset += int(frames.sum())
+
+    def _is_equal(self, index: Index, frames: NDArray[np.uint64]) -> bool:
+        ends = np.cumsum(frames) + np.uint64(self._offset)
+        number = self._block
+        for at, size in self._stretches(index, len(frames)):
+            own = frames[at : at + size]
+            try:
+                starts, told = self._told(index, number, size)
+            except (ValueError, IndexError):
+                return False
+            here = ends[at : at + size : BLOCK] - own[::BLOCK]
+            if not (np.array_equal(starts, here) and np.array_equal(told, own)):
+                return False
+            number += -(-size // BLOCK)
+        return True
+
+    def _stretches(self, index: Index, count: int) -> list[tuple[int, int]]:
+        """Return which records to compare at a time: all of them if their blocks are alike, or block by block."""
+        widths = index._directory["width"][self._block : self._block + -(-count // BLOCK)]
+        if count % BLOCK == 0 and len(widths) and (widths == widths[0]).all():
+            return [(0, count)]
+        return [(at, min(BLOCK, count - at)) for at in range(0, count, BLOCK)]
+
+    def _told(self, index: Index, number: int, size: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Return where blocks start, and how long their frames are. Blocks of one width stand one after the other."""
+        if size <= BLOCK:
+            starts, told = index.block(number)
+            return starts[:1], told
+        entries = index._directory[number : number + size // BLOCK]
+        told, width = np.repeat(entries["least"], BLOCK), int(entries["width"][0])
+        if width:
+            told = told + np.frombuffer(self._data, f"<u{width}", size, int(entries["at"][0]))
+        return entries["start"], told
+
+    def _fail(self, words: str) -> None:
+        self._index, self._words = None, words
+
+    def result(self, records: int, *, broken: bool) -> list[Damage]:
+        """Return what is wrong with the index."""
+        if broken:
+            return []  # of a damaged file, no index can be right
+        if self._index is not None:
+            self._finish(self._index, records)
+        if not self._words:
+            return []
+        words = f"{self._path}: {self._words}; {_REMADE}"
+        return [Damage(self._path, "index", 0, 0, len(self._data), words)]
+
+    def _finish(self, index: Index, records: int) -> None:
+        if len(index) != records:
+            self._fail(f"it has {len(index):,} records, and the file {records:,}")
+            return
+        if self._count:
+            self._compare(-(-self._count // BLOCK))
+        try:
+            index.members()
+        except ValueError as error:
+            self._fail(str(error).removeprefix("the index: "))

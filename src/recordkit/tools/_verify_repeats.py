@@ -1,0 +1,99 @@
+"""Repeats: runs of records that stand in a file twice, as a block does that was written twice.
+
+Told from lengths and checksums alone. Only so many records are kept in memory, so that in a large file the two places
+are found if they are less than about two million records apart.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_KEPT: Final = 1 << 22
+_RECORDS: Final = 8  # fewer may be equal for other reasons
+_BYTES: Final = 4096  # unless they are as large as a block of a disk
+_FRAME: Final = 16
+_IDENTITY: Final = np.dtype([("length", "<u8"), ("crc", "<u4")])
+_A: Final = np.uint64(0x9E3779B97F4A7C15)
+_B: Final = np.uint64(0xC2B2AE3D27D4EB4F)
+
+
+class Repeat(NamedTuple):
+    """Consecutive records that are like earlier ones."""
+
+    record: int
+    earlier: int
+    records: int
+    bytes: int
+
+
+class Repeats:
+    """Takes the identities of a file's records in order.
+
+    >>> import struct
+    >>> repeats = Repeats()
+    >>> for number in [*range(20), *range(5, 15)]:
+    ...     repeats.add(struct.pack("<QI", 100, number), 1)
+    >>> repeats.result()
+    [Repeat(record=20, earlier=5, records=10, bytes=1160)]
+    """
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self._held = 0
+        self._first = 0  # the number of the first record that is held
+        self._found: list[Repeat] = []
+
+    def add(self, identity: bytes, records: int) -> None:
+        """Take the next records, as `Chunk.identity` gives them."""
+        self._pieces.append(identity)
+        self._held += records
+        if self._held >= _KEPT:
+            self._look()
+            kept = b"".join(self._pieces)[-(_KEPT // 2) * _IDENTITY.itemsize :]
+            self._first += self._held - len(kept) // _IDENTITY.itemsize
+            self._pieces, self._held = [kept], len(kept) // _IDENTITY.itemsize
+
+    def result(self) -> list[Repeat]:
+        """Return what was found, in the order of the file."""
+        self._look()
+        return self._found
+
+    def _look(self) -> None:
+        end = self._found[-1].record + self._found[-1].records if self._found else 0
+        for found in _repeats(np.frombuffer(b"".join(self._pieces), _IDENTITY), self._first):
+            if found.record >= end:  # else it was found before, among those that were kept
+                self._found.append(found)
+
+
+def _repeats(identity: NDArray[np.void], first: int) -> list[Repeat]:
+    """Return the runs that repeat earlier ones, by pairs of neighbours: single records may well be equal."""
+    if len(identity) < 3:
+        return []
+    lengths = identity["length"]
+    own = (lengths * _A) ^ (identity["crc"].astype(np.uint64) * _B)
+    pairs = own[:-1] * _A + own[1:]
+    in_order = np.sort(pairs)
+    if not (in_order[1:] == in_order[:-1]).any():  # nearly always; sorting alone is much faster than what follows
+        return []
+    order = np.argsort(pairs, kind="stable")
+    same = pairs[order[1:]] == pairs[order[:-1]]
+    later, earlier = order[1:][same], order[:-1][same]
+    back = np.zeros(len(pairs), np.int64)
+    back[later] = later - earlier
+    return _runs(back, np.concatenate([[0], np.cumsum(lengths + np.uint64(_FRAME), dtype=np.uint64)]), first)
+
+
+def _runs(back: NDArray[np.int64], ends: NDArray[np.uint64], first: int) -> list[Repeat]:
+    edges = np.flatnonzero(np.diff(back)) + 1
+    starts, stops = np.concatenate([[0], edges]), np.concatenate([edges, [len(back)]])
+    far = back[starts]
+    records, size = stops - starts + 1, ends[stops + 1] - ends[starts]
+    # Records that are all alike, or come round in a short circle, are no block.
+    wanted = (far > 0) & ((records >= _RECORDS) | (size >= _BYTES)) & ((far >= _RECORDS) | (records <= far))
+    columns = (starts + first, starts + first - far, records, size.astype(np.int64))
+    return [Repeat(*map(int, row)) for row in np.stack(columns, 1)[wanted]]

@@ -1,0 +1,162 @@
+"""Reports of `verify`: of one file, and of all together."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+from recordkit.storage._sizes import in_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from recordkit.storage import Damage
+    from recordkit.storage._options import Compression
+
+Verdict: TypeAlias = Literal["sound", "damaged", "wrong_file", "missing", "unreadable"]
+
+_SHOWN_FILES: Final = 20
+_SHOWN: Final = 10
+# What is wrong with a file as a whole, at no place of it.
+WHOLE: Final = frozenset(
+    {"file_size", "file_crc", "record_count", "record_digest", "compression", "index", "missing", "unreadable"}
+)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that is wrong with a dataset, and with no single file of it.
+
+    Attributes:
+        path: The folder, pattern or file that it is about.
+        kind: One word: `"incomplete"`, `"not_in_manifest"`, `"manifest"` or `"schema"`.
+        words: What is wrong, for people.
+
+    >>> print(Problem("data", "incomplete", "3 of 4 shards are there; 00002 is missing"))
+    data: 3 of 4 shards are there; 00002 is missing
+    """
+
+    path: str
+    kind: str
+    words: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.words}"
+
+
+@dataclass(frozen=True)
+class FileReport:
+    """What `verify` found out about one file.
+
+    Attributes:
+        path: The file.
+        verdict: `"sound"`, `"damaged"`, `"wrong_file"`, `"missing"` or `"unreadable"`.
+        records: How many sound records it has.
+        bytes: Its size.
+        compression: `"gzip"`, `"zlib"` or None.
+        damage: What is wrong with it, in the order of the file.
+        notes: What is worth knowing, and not wrong.
+    """
+
+    path: str
+    verdict: Verdict
+    records: int = 0
+    bytes: int = 0
+    compression: Compression = None
+    damage: tuple[Damage, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong with it."""
+        return self.verdict == "sound"
+
+    def __str__(self) -> str:
+        return "\n  ".join([f"{self.path}: {self._headline()}", *self._lines()])
+
+    def _headline(self) -> str:
+        if self.verdict in ("sound", "damaged"):
+            return f"{self.verdict}, {_counted(self.records, 'sound record')} in {in_words(self.bytes)}"
+        return self.verdict.replace("_", " ")
+
+    def _lines(self) -> Iterator[str]:
+        for damage in self.damage[:_SHOWN]:
+            yield damage.words if damage.kind in WHOLE else str(damage).removeprefix(f"{damage.path}: ")
+        if len(self.damage) > _SHOWN:
+            yield f"and {len(self.damage) - _SHOWN:,} more"
+        yield from self.notes
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What `verify` found out.
+
+    Attributes:
+        files: One report a file, in reading order.
+        problems: What is wrong with the dataset and with no single file of it.
+        notes: What is worth knowing, and not wrong.
+    """
+
+    files: tuple[FileReport, ...]
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems and all(file.ok for file in self.files)
+
+    @property
+    def records(self) -> int:
+        """How many sound records there are."""
+        return sum(file.records for file in self.files)
+
+    @property
+    def bytes(self) -> int:
+        """The size of all files."""
+        return sum(file.bytes for file in self.files)
+
+    @property
+    def damage(self) -> tuple[Damage, ...]:
+        """What is wrong with the files, one after the other."""
+        return tuple(damage for file in self.files for damage in file.damage)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain dicts, lists, texts and numbers, for JSON."""
+        return {
+            "ok": self.ok,
+            "records": self.records,
+            "bytes": self.bytes,
+            "files": [_plain(file) for file in self.files],
+            "problems": [asdict(problem) for problem in self.problems],
+            "notes": list(self.notes),
+        }
+
+    def __str__(self) -> str:
+        bad = [file for file in self.files if not file.ok]
+        noted = [file for file in self.files if file.ok and file.notes]
+        lines = [self._headline(len(bad)), *map(str, self.problems)]
+        lines += [_indented(str(file)) for file in (*bad, *noted)[:_SHOWN_FILES]]
+        if len(bad) + len(noted) > _SHOWN_FILES:
+            lines.append(f"and {len(bad) + len(noted) - _SHOWN_FILES:,} more files")
+        return "\n  ".join([*lines, *self.notes])
+
+    def _headline(self, bad: int) -> str:
+        what = f"{_counted(len(self.files), 'file')}, {_counted(self.records, 'sound record')}, {in_words(self.bytes)}"
+        if self.ok:
+            return f"{what}: all is sound"
+        found = [f"{_counted(bad, 'file')} not sound"] * bool(bad)
+        found += [_counted(len(self.problems), "problem")] * bool(self.problems)
+        return f"{what}: {', '.join(found)}"
+
+
+def _plain(file: FileReport) -> dict[str, Any]:
+    return {"ok": file.ok, **asdict(file), "damage": [asdict(each) for each in file.damage], "notes": list(file.notes)}
+
+
+def _indented(text: str) -> str:
+    return text.replace("\n", "\n  ")
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'s' * (number != 1)}"
