@@ -112,6 +112,7 @@ class _Walker:
         self._most = max_record_bytes
         self._nested = nested
         self._raw = raw
+        self._window = _WINDOW
 
     def items(self) -> Iterator[Chunk | Damage]:
         """Yield chunks and damage."""
@@ -195,7 +196,8 @@ class _Walker:
 
     def _decided(self) -> tuple[bytes, list[_Found], list[_Lost], int]:
         """Return a window that is large enough to decide something, what is decided, and up to where."""
-        size = _WINDOW
+        size = self._window
+        self._window = _WINDOW
         while True:
             window = self._source.read_at(self.at, size)
             beyond = max(0, self._source.left(self.at) - len(window)) if len(window) == size else 0
@@ -203,6 +205,7 @@ class _Walker:
             if decided or not window:
                 return window, found, lost, decided
             if searched and size >= _GIVE_UP:
+                self._window = size
                 zeros = window.count(0, 0, searched) == searched
                 return window, [], [(0, searched, _LOST.index("zeros" if zeros else "bad_length"), 0)], searched
             size *= 2
