@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _CHUNK: Final = 1 << 20
 _WINDOW: Final = 1 << 20
-_GIVE_UP: Final = 64 << 20  # a window in which no record starts is not made larger than this
+_GIVE_UP: Final = 32 << 20  # a window in which no record starts is not made larger than this
 _FRAME: Final = 16
 
 _LOST: Final = ("bad_length", "bad_payload", "torn", "zeros")  # as the core counts them
