@@ -212,6 +212,16 @@ class TestPlain:
         assert found == numbered("01234")
         assert facts(damages) == [("unstable_read", 2, 54, 27)]
 
+    def test_a16_a_reader_that_met_the_fault_first_hears_of_it(self) -> None:
+        with pytest.raises(CorruptRecordError) as caught:
+            records.scan(flip(F5, 66))
+
+        first, *rest = walk(file_of(F5), None, offset=54, record=2, fault=caught.value)
+
+        assert isinstance(first, Damage)
+        assert (first.kind, first.record, first.offset) == ("unstable_read", 2, 54)
+        assert [payload for chunk in rest if not isinstance(chunk, Damage) for payload in chunk] == numbered("234")
+
     def test_record_over_the_limit_is_passed_over(self) -> None:
         data = F5 + records.pack(bytes(1000)) + F5
 
