@@ -501,6 +501,19 @@ class TestDefining:
 
 
 class TestRaw:
+    def test_chunks_are_written_as_they_are(self, tmp_path: Path) -> None:
+        path = tmp_path / "copy.tfrecord"
+        chunk = records.pack_many([b"no Example", b"", b"nor this"])
+
+        with rk.create(path) as writer:
+            writer.write_chunk(chunk)
+            writer.write_chunk(chunk.slice(1, 1))
+            with pytest.raises(rk.SchemaError, match="no schema describes"):
+                writer.write({"id": 1})
+            writer.write_raw(b"last")
+
+        assert path.read_bytes() == bytes(chunk) + records.pack(b"last")
+
     def test_payloads_of_the_users_own_need_no_schema(self, tmp_path: Path) -> None:
         with rk.create(tmp_path / "a", records_per_shard=2) as writer:
             for payload in (b"one", bytearray(b"two"), memoryview(b"three")):

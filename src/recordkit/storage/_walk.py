@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _CHUNK: Final = 1 << 20
 _WINDOW: Final = 1 << 20
-_GIVE_UP: Final = 64 << 20  # a window in which no record starts is not made larger than this
+_GIVE_UP: Final = 32 << 20  # a window in which no record starts is not made larger than this
 _FRAME: Final = 16
 
 _LOST: Final = ("bad_length", "bad_payload", "torn", "zeros")  # as the core counts them
@@ -49,6 +49,7 @@ def walk(
     record: int = 0,
     max_record_bytes: int = NO_LIMIT,
     nested: bool = False,
+    fault: CorruptRecordError | None = None,
 ) -> Iterator[Chunk | Damage]:
     """Yield every sound record of a file, in chunks, and a `Damage` wherever something is wrong, in file order.
 
@@ -63,6 +64,7 @@ def walk(
         max_record_bytes: Records with longer payloads are passed over, and reported.
         nested: Whether to give records that stand inside the payload of a damaged one. They may be part of its content
             rather than records of this file, and are reported in any case.
+        fault: What a reader has met at `offset`, to go on for it: if a second reading is sound, that is reported.
 
     >>> import io
     >>> from recordkit.storage._bytes import ObjectFile
@@ -75,7 +77,7 @@ def walk(
     [b'good']
     """
     if compression is None:
-        yield from _Walker(Plain(file), file.name, offset, record, max_record_bytes, nested=nested).items()
+        yield from _Walker(Plain(file), file.name, offset, record, max_record_bytes, nested=nested).items(fault)
     elif offset:
         message = f"{file.name}: only a plain file can be gone through from the middle on"
         raise ValueError(message)
@@ -112,11 +114,12 @@ class _Walker:
         self._most = max_record_bytes
         self._nested = nested
         self._raw = raw
+        self._window = _WINDOW
 
-    def items(self) -> Iterator[Chunk | Damage]:
-        """Yield chunks and damage."""
+    def items(self, fault: CorruptRecordError | None = None) -> Iterator[Chunk | Damage]:
+        """Yield chunks and damage; of the fault first, if one is known."""
         held: Damage | None = None
-        for item in self._items():
+        for item in self._items(fault):
             if held is not None and isinstance(item, Damage) and _go_on(held, item):
                 held = self._lost(held.kind, held.offset, held.length + item.length, held.record)
                 continue
@@ -128,13 +131,14 @@ class _Walker:
         if held is not None:
             yield held
 
-    def _items(self) -> Iterator[Chunk | Damage]:
-        while (fault := (yield from self._sound())) is not None:
+    def _items(self, fault: CorruptRecordError | None) -> Iterator[Chunk | Damage]:
+        while fault is not None or (fault := (yield from self._sound())) is not None:
             if fault.kind == "too_large" and (damage := self._too_large()) is not None:
                 yield damage
             else:
                 yield from self._salvaged(fault)
             self._source.forget(self.at)
+            fault = None
 
     def _sound(self) -> Generator[Chunk, None, CorruptRecordError | None]:
         """Give records up to the first fault, and return it."""
@@ -195,7 +199,8 @@ class _Walker:
 
     def _decided(self) -> tuple[bytes, list[_Found], list[_Lost], int]:
         """Return a window that is large enough to decide something, what is decided, and up to where."""
-        size = _WINDOW
+        size = self._window
+        self._window = _WINDOW
         while True:
             window = self._source.read_at(self.at, size)
             beyond = max(0, self._source.left(self.at) - len(window)) if len(window) == size else 0
@@ -203,6 +208,7 @@ class _Walker:
             if decided or not window:
                 return window, found, lost, decided
             if searched and size >= _GIVE_UP:
+                self._window = size
                 zeros = window.count(0, 0, searched) == searched
                 return window, [], [(0, searched, _LOST.index("zeros" if zeros else "bad_length"), 0)], searched
             size *= 2
