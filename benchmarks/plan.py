@@ -283,38 +283,31 @@ MEMORY = Task(
 
 # --- Reading whole datasets, and at any place
 
-OPEN, OPEN_GZIP = "recordkit, rk.open", "recordkit, rk.open, gzip of ours"
-OPEN_FOREIGN, TF_GZIP, TF_FOREIGN = (
-    "recordkit, rk.open, gzip of others",
-    "tensorflow, gzip of ours",
-    "tensorflow, gzip of others",
-)
-READING = "with both cores; opening, both CRCs and inferring the schema included"
-
-READ_W1 = Task(
-    "read-w1",
-    f"rk.open of W1 to NumPy batches, {READING}",
-    "decode",
-    "w1",
-    (Case(OPEN, "recordkit", {"dataset": True}), Case(TF, "tensorflow"), Case(PARQUET, "pyarrow")),
-    (Ratio(OPEN, TF, ">= 18"), Ratio(OPEN, PARQUET, "> 1")),
-)
-
-READ_W3 = Task(
-    "read-w3",
-    f"rk.open of W3 to NumPy batches, {READING}",
-    "decode",
-    "w3",
-    (Case(OPEN, "recordkit", {"dataset": True}), Case(TF, "tensorflow")),
-    (Ratio(OPEN, TF, ">= 4"),),
-)
+OPEN, OPEN_DECLARED = "recordkit, rk.open", "recordkit, rk.open(schema=)"
+READING = "with both cores; opening and both CRCs included, and inferring the schema where it is not given"
 
 
-def gzipped(file: str) -> dict[str, Any]:
-    return {"dataset": True, "file": file, "compression": "gzip"}
+def read(workload: str, *, to_tensorflow: str, to_parquet: str | None = None) -> Task:
+    cases = [
+        Case(OPEN, "recordkit", {"dataset": True}),
+        Case(OPEN_DECLARED, "recordkit", {"dataset": True, "declared": True}),
+        Case(TF, "tensorflow"),
+    ]
+    ratios = [Ratio(OPEN, TF, to_tensorflow), Ratio(OPEN_DECLARED, TF)]
+    if to_parquet:
+        cases.append(Case(PARQUET, "pyarrow"))
+        ratios += [Ratio(OPEN, PARQUET, to_parquet), Ratio(OPEN_DECLARED, PARQUET)]
+    title = f"rk.open of {workload.upper()} to NumPy batches, {READING}"
+    return Task(f"read-{workload}", title, "decode", workload, tuple(cases), tuple(ratios))
 
 
-OURS, FOREIGN, SOME = gzipped("ours.tfrecord.gz"), gzipped("foreign.tfrecord.gz"), 200_000
+OF_OURS, OF_OTHERS = ", gzip of ours", ", gzip of others"
+SOME = 200_000
+
+
+def gzipped(label: str, competitor: str, file: str, **options: Any) -> Case:
+    return Case(label, competitor, {"file": file, "compression": "gzip", **options}, prefix=SOME)
+
 
 READ_GZIP = Task(
     "read-gzip-w1",
@@ -322,12 +315,17 @@ READ_GZIP = Task(
     "decode",
     "w1",
     (
-        Case(OPEN_GZIP, "recordkit", OURS, prefix=SOME),
-        Case(TF_GZIP, "tensorflow", OURS, prefix=SOME),
-        Case(OPEN_FOREIGN, "recordkit", FOREIGN, prefix=SOME),
-        Case(TF_FOREIGN, "tensorflow", FOREIGN, prefix=SOME),
+        gzipped(OPEN + OF_OURS, "recordkit", "ours.tfrecord.gz", dataset=True),
+        gzipped(TF + OF_OURS, "tensorflow", "ours.tfrecord.gz"),
+        gzipped(OPEN + OF_OTHERS, "recordkit", "foreign.tfrecord.gz", dataset=True),
+        gzipped(OPEN_DECLARED + OF_OTHERS, "recordkit", "foreign.tfrecord.gz", dataset=True, declared=True),
+        gzipped(TF + OF_OTHERS, "tensorflow", "foreign.tfrecord.gz"),
     ),
-    (Ratio(OPEN_GZIP, TF_GZIP, ">= 6"), Ratio(OPEN_FOREIGN, TF_FOREIGN, ">= 2")),
+    (
+        Ratio(OPEN + OF_OURS, TF + OF_OURS, ">= 6"),
+        Ratio(OPEN + OF_OTHERS, TF + OF_OTHERS, ">= 2"),
+        Ratio(OPEN_DECLARED + OF_OTHERS, TF + OF_OTHERS),
+    ),
 )
 
 COUNT = "recordkit, len(rk.open)"
@@ -449,8 +447,8 @@ TASKS = (
     write_gzip("w1", 100_000, faster=">= 3", size="<= 1.03"),
     write_gzip("w3", 10_000),
     MEMORY,
-    READ_W1,
-    READ_W3,
+    read("w1", to_tensorflow=">= 18", to_parquet="> 1"),
+    read("w3", to_tensorflow=">= 4"),
     READ_GZIP,
     COUNT_W2,
     RANDOM_W3,

@@ -18,7 +18,7 @@ ORDER = (
     ("_arrow", "images", "records"),
     ("columns",),
     ("examples",),
-    ("schema",),
+    ("expressions", "schema"),
     ("storage",),
     ("dataset",),
     ("tools",),

@@ -40,7 +40,7 @@ class TestWhatComesAlong:
             import sys
             before = set(sys.modules)
             import recordkit
-            from recordkit import columns, errors, examples, records
+            from recordkit import columns, dataset, errors, examples, records, storage
             new = {name.partition(".")[0] for name in set(sys.modules) - before} - set(sys.stdlib_module_names)
             print(sorted(new))
             """
@@ -107,7 +107,12 @@ class TestExit:
             found = lint(packed), survey(packed), records.salvage(packed)
             from recordkit.columns import Batch
             capsules = Batch({"x": decoded["x"].values}, 1).__arrow_c_array__()
-            cycle = [packed, reader, decoder, capsules]
+            import recordkit as rk
+            dataset = rk.open(io.BytesIO(bytes(packed)), workers=2)
+            batches = iter(dataset.batch(1))
+            stream = dataset.__arrow_c_stream__()
+            kept = dataset[1], dataset[[1, 0]], next(batches), dataset.head()
+            cycle = [packed, reader, decoder, capsules, dataset, batches, stream, kept]
             cycle.append(cycle)
             """,
         )

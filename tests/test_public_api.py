@@ -7,7 +7,19 @@ import pytest
 
 import recordkit
 
-LAYERS = ["columns", "errors", "examples", "images", "progress", "records", "schema", "storage", "workers"]
+LAYERS = [
+    "columns",
+    "dataset",
+    "errors",
+    "examples",
+    "images",
+    "progress",
+    "records",
+    "schema",
+    "storage",
+    "tools",
+    "workers",
+]
 MODULES = ["recordkit", *(f"recordkit.{name}" for name in LAYERS)]
 
 
@@ -18,6 +30,7 @@ def test_the_top_level_names_are_these() -> None:
         "Batch",
         "BytesColumn",
         "CorruptRecordError",
+        "Dataset",
         "Field",
         "MissingExtraError",
         "Processes",
@@ -30,19 +43,28 @@ def test_the_top_level_names_are_these() -> None:
         "TargetExistsError",
         "TensorProto",
         "Threads",
+        "WrongFileError",
         "append",
         "columns",
         "commit",
         "create",
+        "dataset",
+        "diff",
         "discard",
         "errors",
         "examples",
+        "follow",
         "images",
+        "index",
+        "open",
         "progress",
         "quarantined",
         "records",
+        "repair",
         "schema",
+        "stats",
         "storage",
+        "tools",
         "workers",
         "write",
     ]

@@ -31,10 +31,11 @@ def plain(column: Any) -> Any:
 
 def batches(request: Request) -> Work:
     """Open a dataset and go through it in batches, with every column made; as many threads as there are processors."""
+    declared = request["fields"] if request.get("declared") else None
 
     def work(digest: Digest | None) -> int:
         done = 0
-        for batch in rk.open(request["file"]).batch(request["batch"]):
+        for batch in rk.open(request["file"], schema=declared).batch(request["batch"]):
             columns = {name: batch[name] for name in batch.names}
             done += len(batch)
             if digest:
@@ -98,6 +99,8 @@ def verify(request: Request) -> Work:
 
     def work(digest: Digest | None) -> int:
         report = rk.verify(request["file"], check="records", workers=request["threads"])
+        if not report.ok:
+            raise ValueError(str(report))
         return sum(file.records for file in report.files)
 
     return work

@@ -3,12 +3,26 @@
 
 #include <algorithm>
 #include <cstdlib>
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 #include <new>
 #include <utility>
 
 #include "core/bytes.h"
 
 namespace recordkit {
+
+// Fresh memory comes in pages of 4 KiB, each of which has to be asked for when it is first touched. Of much
+// of it, in larger ones.
+inline void advise_large_pages([[maybe_unused]] void* data, [[maybe_unused]] size_t size) {
+#if defined(__linux__)
+  constexpr size_t kLarge = size_t{4} << 20, kPage = size_t{4} << 10;
+  if (size < kLarge) return;
+  const uintptr_t start = (reinterpret_cast<uintptr_t>(data) + kPage - 1) / kPage * kPage;
+  ::madvise(reinterpret_cast<void*>(start), size - kPage, MADV_HUGEPAGE);  // a wish: it may fail
+#endif
+}
 
 // A vector of plain values that does not initialise what it grows by, and keeps kPadding readable bytes
 // behind its contents. `release` hands the memory over, to be freed with std::free.
@@ -47,6 +61,7 @@ class Array {
     if (grown == nullptr) throw std::bad_alloc();
     data_ = static_cast<T*>(grown);
     capacity_ = capacity;
+    advise_large_pages(data_, capacity * sizeof(T));
   }
 
   // Room for `more` values behind the contents, growing by half so that appending stays linear.

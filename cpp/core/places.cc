@@ -5,10 +5,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <numeric>
 #include <system_error>
 
 namespace recordkit {
 namespace {
+
+constexpr uint64_t kBelieved = uint64_t{1} << 20;
 
 uint64_t size_of(int descriptor) {
   struct stat facts;
@@ -87,43 +90,50 @@ Hops hop_over(int descriptor, uint64_t offset, size_t max_records) {
 }
 
 Fetched fetch(int descriptor, std::span<const Place> places) {
-  const uint64_t file_size = size_of(descriptor);
   Fetched result;
+  uint64_t total = 0;
+  for (const Place& place : places) total += std::min(place.size, kBelieved + 1);
+  // An index may say what it likes; room for much is made only where the file is as large.
+  const uint64_t file_size = total > kBelieved ? size_of(descriptor) : kBelieved;
   std::vector<Chunk::Span> spans;
   spans.reserve(places.size());
-  Buffer framed;
-  size_t total = 0;
+  total = 0;
   for (const Place& place : places) {
-    const bool inside =
-        place.size >= kFrameSize && place.offset <= file_size && place.size <= file_size - place.offset;
-    if (!inside) {
+    if (place.size < kFrameSize || place.size > file_size) {
       result.fault = Fault::torn_payload;
-      places = places.first(spans.size());
       break;
     }
     spans.push_back({total + kHeaderSize, place.size - kFrameSize});
     total += place.size;
   }
-  framed.reserve(total);
-  for (size_t i = 0; i < places.size();) {
-    size_t stop = i + 1;
-    uint64_t end = places[i].offset + places[i].size;
-    for (; stop < places.size() && places[stop].offset == end; ++stop) end += places[stop].size;
-    const size_t size = static_cast<size_t>(end - places[i].offset);
-    if (read_at(descriptor, places[i].offset, framed.end(), size) < size) {
-      result.fault = Fault::torn_payload;
-      spans.resize(i);
-      break;
-    }
-    framed.set_size(framed.size() + size);
-    i = stop;
+  Buffer framed(total);
+  // In the order of the file, each to its place in the order asked for.
+  std::vector<uint32_t> order(spans.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto before = [&](uint32_t a, uint32_t b) { return places[a].offset < places[b].offset; };
+  if (!std::is_sorted(order.begin(), order.end(), before)) std::sort(order.begin(), order.end(), before);
+  size_t sound = spans.size();
+  for (size_t i = 0; i < order.size();) {
+    const uint32_t first = order[i];
+    uint64_t size = places[first].size;
+    for (++i; i < order.size() && order[i] == order[i - 1] + 1 &&
+              places[order[i]].offset == places[first].offset + size;
+         ++i)
+      size += places[order[i]].size;
+    uint8_t* const to = framed.data() + spans[first].start - kHeaderSize;
+    if (read_at(descriptor, places[first].offset, to, size) == size) continue;
+    // Which of a run it was does not matter: those before it are looked at again when they are asked for
+    // alone.
+    sound = std::min<size_t>(sound, first);
+    result.fault = Fault::torn_payload;
   }
-  for (size_t i = 0; i < spans.size(); ++i) {
+  for (size_t i = 0; i < sound; ++i) {
     const uint8_t* const header = framed.data() + spans[i].start - kHeaderSize;
     if (header_is_sound(header) && load<uint64_t>(header) == spans[i].length) continue;
     result.fault = Fault::bad_length_crc;
-    spans.resize(i);
+    sound = i;
   }
+  spans.resize(sound);
   framed.set_size(spans.empty() ? 0 : spans.back().start + spans.back().length + kFooterSize);
   result.chunk = chunk_of(std::move(framed), std::move(spans));
   const size_t size = result.chunk.size;

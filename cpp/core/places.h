@@ -34,8 +34,8 @@ struct Fetched {
   Fault fault = Fault::none;  // of place number chunk.records.size()
 };
 
-// Neighbours are read in one go. Memory grows with what the file holds, whatever the places say. Throws
-// std::system_error.
+// They are read in the order of the file, neighbours in one go. Memory grows with what the file holds,
+// whatever the places say. Throws std::system_error.
 Fetched fetch(int descriptor, std::span<const Place> places);
 
 // Copies of all records, one chunk behind the other. It has no place in a file.

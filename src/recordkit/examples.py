@@ -198,6 +198,15 @@ class Decoder:
             raise self._error(result, chunk, path)
         return Decoded(self._index, result, rows, ints, floats)
 
+    def place_in_row(self, name: str) -> tuple[bool, int, int] | None:
+        """Return where a feature stands when one record is decoded: (in `Decoded.ints`, start, stop).
+
+        None if it is not a fixed count of numbers.
+        """
+        _, feature, before, gaps = self._index[name]
+        start = before + gaps
+        return None if before < 0 else (feature.kind == "int64", start, start + (feature.count or 0))
+
     def _error(self, fault: tuple[Any, ...], chunk: Chunk, path: str | None) -> Exception:
         what, wire, record, byte, field, found_kind, found_count = fault
         number = chunk.first_record + record
@@ -239,7 +248,7 @@ def _malformed(
 class Decoded:
     """What a `Decoder` made of some records: `Values` by name, put together when asked for."""
 
-    __slots__ = ("_floats", "_index", "_ints", "_parts", "_rows")
+    __slots__ = ("_index", "_parts", "_rows", "floats", "ints")
 
     def __init__(
         self,
@@ -249,7 +258,7 @@ class Decoded:
         ints: NDArray[np.int64],
         floats: NDArray[np.float32],
     ) -> None:
-        self._index, self._parts, self._rows, self._ints, self._floats = index, parts, rows, ints, floats
+        self._index, self._parts, self._rows, self.ints, self.floats = index, parts, rows, ints, floats
 
     def __len__(self) -> int:
         return self._rows
@@ -261,7 +270,7 @@ class Decoded:
         i, feature, before, gaps = self._index[name]
         part = self._parts[i]
         if before >= 0:
-            block = self._ints if feature.kind == "int64" else self._floats
+            block = self.ints if feature.kind == "int64" else self.floats
             assert feature.count is not None
             start = before * self._rows + gaps
             numbers = block[start : start + feature.count * self._rows]

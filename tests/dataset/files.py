@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recordkit import records
@@ -13,6 +12,7 @@ from recordkit.storage._compression import compress_member
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
 WAYS = ("plain", "ours", "foreign", "zlib")
 SCHEMA = Schema({"id": "int64", "name": "string"})

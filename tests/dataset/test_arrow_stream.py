@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pyarrow as pa
@@ -11,6 +10,9 @@ import pytest
 import recordkit as rk
 from recordkit.dataset import _dataset
 from tests.dataset.files import SCHEMA, WAYS, flip, offset_of, rows, save, save_many
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 RICH = rk.Schema(
     {"id": "int64", "box": "float32[2]", "tokens": "int64[?]", "tag": "string?", "data": "bytes"},
@@ -142,10 +144,11 @@ class TestOthers:
 
             ds = rich.select("id", "tag", "tokens")
 
-            found = duckdb.sql("select sum(id), count(tag), sum(len(tokens)) from ds").fetchall()
+            relation = duckdb.sql("select sum(id), count(tag), sum(len(tokens)) from ds")
 
             assert len(ds) == 20
-            assert found == [(190, 10, sum(len(row["tokens"]) for row in WANTED))]
+            assert relation is not None
+            assert relation.fetchall() == [(190, 10, sum(len(row["tokens"]) for row in WANTED))]
 
     @pytest.mark.parametrize("name", ["pyarrow", "pandas"])
     def test_a_library_that_is_not_there_is_named(

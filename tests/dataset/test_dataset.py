@@ -2,14 +2,17 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import recordkit as rk
-from recordkit.storage import Damage
 from tests.dataset.files import SCHEMA, WAYS, flip, offset_of, payloads, rows, save, save_many
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from recordkit.storage import Damage
 
 
 @pytest.fixture
@@ -127,7 +130,7 @@ class TestSkippingDamage:
             list(ds)
 
         (message,) = caplog.messages
-        assert message.startswith("2 damaged places in 2 files were passed over; the first: ")
+        assert message.startswith("2 damaged places in 2 files passed over; the first: ")
 
     def test_more_than_max_bad_are_an_error(self, tmp_path: Path) -> None:
         paths = self.damaged(tmp_path)
@@ -153,6 +156,22 @@ class TestSkippingDamage:
             *(("schema", record) for record in range(16, 30)),
         ]
         assert {d.path for d in ds.damage} == {str(path)}
+
+    def test_each_is_told_by_its_own_place_however_many_a_batch_has(self, tmp_path: Path) -> None:
+        some = payloads(0, 30)
+        for bad in (3, 9, 10):
+            some[bad] = b"\x0a\xff\xff"
+        path = save(tmp_path / "z", some)
+        ds = rk.open([*save_many(tmp_path, [1]), path], schema=SCHEMA, on_error="skip")
+
+        assert [row["id"] for row in ds] == [0, *(i for i in range(30) if i not in (3, 9, 10))]
+
+        places = [sum(map(len, some[:bad])) + 16 * bad for bad in (3, 9, 10)]
+        assert [(d.record, d.offset) for d in ds.damage] == list(zip((3, 9, 10), places, strict=True))
+        assert str(ds.damage[1]) == (
+            f"{path}: record 9 at byte {places[1]}: the payload is not a well-formed Example: "
+            "a number is cut off or longer than ten bytes, at byte 1 of 3"
+        )
 
     @pytest.mark.parametrize("way", ["ours", "foreign", "zlib"])
     def test_compressed_files_are_gone_through_as_far_as_can_be(self, tmp_path: Path, way: str) -> None:

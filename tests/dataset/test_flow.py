@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 from pathlib import Path
@@ -30,6 +31,8 @@ def _threads_for_little_data() -> Iterator[None]:
         patch.setattr(_flow, "_SMALL_BYTES", -1)
         patch.setattr(_flow, "_PIECE_BYTES", 2000)  # several chunks a file
         yield
+    gc.collect()  # errors that were caught hold the loops that they ended
+    assert not readers()
 
 
 @pytest.fixture
@@ -61,7 +64,7 @@ def readers() -> list[threading.Thread]:
 
 
 class TestOrder:
-    @settings(max_examples=80)
+    @settings(max_examples=50)
     @given(
         made=files.filter(bool),
         size=st.one_of(st.integers(1, 9), st.integers(1, 400)),
@@ -87,7 +90,7 @@ class TestOrder:
             assert len(batches) == len(cut)
             assert len(ds) == len(wanted)
 
-    @settings(max_examples=40)
+    @settings(max_examples=25)
     @given(made=files.filter(bool), skip=numbers, take=numbers, workers=st.integers(1, 4))
     def test_rows_and_payloads_are_the_list(
         self, made: list[tuple[int, str]], skip: int | None, take: int | None, workers: int
@@ -165,7 +168,7 @@ class TestThreads:
             assert not readers()
 
     def test_no_more_is_made_than_there_is_room_for(self, tmp_path: Path) -> None:
-        made = []
+        made: list[bytes] = []
         ds = rk.open(save_many(tmp_path, [300] * 4), parse=made.append)
 
         batches = iter(ds.batch(1, workers=2))
@@ -196,15 +199,14 @@ class TestErrors:
     ) -> None:
         paths = damaged(tmp_path, way, 2, 66)
         ds = rk.open(paths, schema=SCHEMA)
-        seen = 0
+        seen: list[int] = []
 
         with pytest.raises(rk.CorruptRecordError) as caught:
-            for batch in ds.batch(size, workers=workers):
-                seen += len(batch["id"])
+            seen.extend(len(batch["id"]) for batch in ds.batch(size, workers=workers))
 
         assert (caught.value.path, caught.value.record, caught.value.kind) == (str(paths[2]), 66, "malformed")
         assert str(caught.value).startswith(f"{paths[2]}: record 66 at byte ")
-        assert seen == 266 // size * size
+        assert seen == [size] * (266 // size)
 
     @pytest.mark.parametrize("workers", [1, 3])
     @pytest.mark.parametrize("size", [1, 8, 33, 250])
@@ -218,8 +220,7 @@ class TestErrors:
         seen: list[int] = []
 
         with pytest.raises(rk.SchemaError) as caught:
-            for batch in ds.batch(size, workers=workers):
-                seen += batch["id"].tolist()
+            seen.extend(number for batch in ds.batch(size, workers=workers) for number in batch["id"].tolist())
 
         assert (caught.value.path, caught.value.record, caught.value.field) == (str(paths[2]), 56, "id")
         assert seen == list(range(256 // size * size))
@@ -245,15 +246,14 @@ class TestErrors:
         paths = save_many(tmp_path, [100, 100, 100])
         at = offset_of(paths[1], 50)
         flip(paths[1], at + 12)
-        seen = 0
+        seen: list[int] = []
 
         with pytest.raises(rk.CorruptRecordError) as caught:
-            for batch in rk.open(paths, schema=SCHEMA).batch(10, workers=workers):
-                seen += len(batch)
+            seen.extend(map(len, rk.open(paths, schema=SCHEMA).batch(10, workers=workers)))
 
         assert (caught.value.path, caught.value.record, caught.value.offset) == (str(paths[1]), 50, at)
         assert caught.value.kind == "bad_payload_crc"
-        assert seen == 150
+        assert seen == [10] * 15
 
     @pytest.mark.parametrize("workers", [1, 3])
     def test_a_damaged_gzip_member_is_raised_behind_the_records_before_it(self, tmp_path: Path, workers: int) -> None:
@@ -262,10 +262,11 @@ class TestErrors:
         assert members is not None
         flip(path, members[5].offset + members[5].file_bytes - 6)
 
+        batches = rk.open(path, schema=SCHEMA).batch(5, workers=workers)
         seen: list[int] = []
+
         with pytest.raises(rk.CorruptRecordError) as caught:
-            for batch in rk.open(path, schema=SCHEMA).batch(5, workers=workers):
-                seen += batch["id"].tolist()
+            seen.extend(number for batch in batches for number in batch["id"].tolist())
 
         assert (caught.value.record, caught.value.kind) == (35, "gzip_damaged")
         assert seen == list(range(35))

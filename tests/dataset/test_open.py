@@ -90,7 +90,9 @@ class TestWhere:
         with pytest.raises(rk.StorageError, match="there is no such file or folder"):
             rk.open(tmp_path / "nothing.tfrecord")
 
-    @pytest.mark.parametrize("data", [b"<!DOCTYPE html>\n<html></html>\n" * 9, b"version https://git-lfs.github.com/spec/v1\n"])
+    @pytest.mark.parametrize(
+        "data", [b"<!DOCTYPE html>\n<html></html>\n" * 9, b"version https://git-lfs.github.com/spec/v1\n"]
+    )
     def test_what_is_no_record_file_is_refused_at_once(self, tmp_path: Path, data: bytes) -> None:
         path = tmp_path / "a.tfrecord"
         path.write_bytes(data)
@@ -339,5 +341,5 @@ class TestOptions:
 
         assert SCHEMA.names == ("id", "name")
         for options in ({"raw": True}, {"parse": len}):
-            with pytest.raises(ValueError, match="schema= is for Examples, and (raw|parse)= for payloads"):
-                rk.open(path, schema=SCHEMA, **options)  # type: ignore[arg-type]
+            with pytest.raises(ValueError, match=r"schema= is for Examples, and (raw|parse)= for payloads"):
+                rk.open(path, schema=SCHEMA, **options)

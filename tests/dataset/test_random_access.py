@@ -56,7 +56,9 @@ class TestOne:
 
     @pytest.mark.parametrize("index", ["id", 1.5, None, True, [[1, 2]], [1.5], ["a"], {"a": 1}])
     def test_what_is_no_number_is_a_type_error_in_words(self, ds: rk.Dataset, index: Any) -> None:
-        with pytest.raises(TypeError, match=r"^6 paths: (expected a number, a slice, or|a dataset is indexed by numbers)"):
+        with pytest.raises(
+            TypeError, match=r"^6 paths: (expected a number, a slice, or|a dataset is indexed by numbers)"
+        ):
             ds[index]
 
 
@@ -205,7 +207,6 @@ class TestErrors:
             for read in (lambda ds=ds: ds[1], lambda ds=ds: ds[[2, 1]], lambda ds=ds: list(ds)):
                 with pytest.raises(rk.CorruptRecordError, match="record 1 at byte 17: the record is larger than"):
                     read()
-
 
     def test_the_others_of_a_plain_file_can_be_had_beside_one_that_is_too_long(self, tmp_path: Path) -> None:
         ds = rk.open(save(tmp_path / "a", [b"a", b"b" * 100, b"c"]), raw=True, max_record_bytes=50)

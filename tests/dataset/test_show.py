@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import io
 from base64 import b64encode
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -10,6 +10,9 @@ from PIL import Image
 
 import recordkit as rk
 from tests.dataset.files import SCHEMA, flip, payloads, save, save_many
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def picture(kind: str) -> bytes:
@@ -111,7 +114,9 @@ class TestHtml:
         assert "1,048,579 bytes" in shown
 
     def test_values_are_short(self, tmp_path: Path) -> None:
-        schema = rk.Schema({"text": "string", "many": "float32[100]", "few": "int64[2]", "no": "int64?", "some": "int64[?]"})
+        schema = rk.Schema(
+            {"text": "string", "many": "float32[100]", "few": "int64[2]", "no": "int64?", "some": "int64[?]"}
+        )
         chunk = schema.encode_rows([{"text": "y" * 1000, "many": [0.5] * 100, "few": [1, 2], "some": [7] * 9}])
 
         shown = rk.open(save(tmp_path / "a", chunk), schema=schema)._repr_html_()

@@ -78,7 +78,7 @@ class Columns:
 
     def row(self, chunk: Chunk, path: str) -> dict[str, Any]:
         """Return one record as a dict."""
-        return self.batch(chunk, 0, 1, path).row(0)
+        return self.schema.decode_row(chunk, select=self.names, path=path)
 
     def rows(self, batch: Batch) -> Iterator[dict[str, Any]]:
         """Return the rows of a batch as dicts."""

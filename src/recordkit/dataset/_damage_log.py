@@ -71,8 +71,9 @@ class DamageLog:
 
         files = len({damage.path for damage in found})
         logging.getLogger("recordkit").warning(
-            "%d damaged places in %d %s were passed over; the first: %s",
+            "%d damaged %s in %d %s passed over; the first: %s",
             len(found),
+            "place" if len(found) == 1 else "places",
             files,
             "file" if files == 1 else "files",
             found[0],

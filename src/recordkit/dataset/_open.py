@@ -124,7 +124,7 @@ def _given_file(where: Any) -> ByteFile | None:
 
 def _files(located: Located | None, max_record_bytes: int) -> list[RecordFile]:
     assert located is not None
-    open_files = OpenFiles(_FILES_OPEN)
+    open_files = OpenFiles(_FILES_OPEN, len(located.files))
     manifest = located.manifest
     changed = set(located.changed)
     shards = {shard.name: shard for shard in manifest.shards} if manifest is not None else {}

@@ -57,6 +57,8 @@ class Skipping:
     def _tell(self, bad: Chunk, path: str | None, error: SchemaError | CorruptRecordError) -> None:
         kind = "malformed" if isinstance(error, CorruptRecordError) else "schema"
         words = str(error).partition("\n")[0]
+        if isinstance(error, CorruptRecordError):  # which names a place, and one among those that are left
+            words = words.partition(f" at byte {error.offset}: ")[2] or words
         self.log.tell(Damage(path or "", kind, bad.first_record, bad.file_offset, bad.nbytes, words))
 
     def row(self, chunk: Chunk, path: str) -> Any:

@@ -39,10 +39,8 @@ class Values(NamedTuple):
 Operand: TypeAlias = "Name | Length | Literal | Values"
 
 
-class Test(NamedTuple):
+class Flag(NamedTuple):
     """An operand that is a condition by itself: a field of bool, `true` or `false`."""
-
-    __test__ = False  # no test class, whatever pytest thinks of its name
 
     operand: Name | Literal
 
@@ -80,4 +78,4 @@ class Some(NamedTuple):
     parts: tuple[Condition, ...]
 
 
-Condition: TypeAlias = "Test | Missing | Compare | Not | Every | Some"
+Condition: TypeAlias = "Flag | Missing | Compare | Not | Every | Some"

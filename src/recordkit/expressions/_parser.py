@@ -1,10 +1,10 @@
 """Parser: from a filter's text to its tree, by recursive descent.
 
-    condition   all ("or" all)*
-    all         no ("and" no)*
-    no          "not" no | comparison
-    comparison  operand (sign operand | ["not"] "in" operand | "is" ["not"] "none")*
-    operand     name | literal | "len" "(" name ")" | "[" literals "]" | "(" condition ")"
+- condition   all ("or" all)*
+- all         no ("and" no)*
+- no          "not" no | comparison
+- comparison  operand (sign operand | ["not"] "in" operand | "is" ["not"] "none")*
+- operand     name | literal | "len" "(" name ")" | "[" literals "]" | "(" condition ")"
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import NoReturn
 
-from ._nodes import Compare, Condition, Every, Length, Literal, Missing, Name, Not, Operand, Some, Span, Test, Values
+from ._nodes import Compare, Condition, Every, Flag, Length, Literal, Missing, Name, Not, Operand, Some, Span, Values
 from ._tokens import KEYWORDS, Token, arithmetic, tokens
 from ._words import syntax_error
 
@@ -55,7 +55,7 @@ def names_in(tree: Condition) -> tuple[str, ...]:
     elif isinstance(tree, Missing):
         found = [tree.name]
     else:
-        operands = (tree.operand,) if isinstance(tree, Test) else (tree.left, tree.right)
+        operands = (tree.operand,) if isinstance(tree, Flag) else (tree.left, tree.right)
         found = [operand.name for operand in operands if isinstance(operand, Name | Length)]
     return tuple(dict.fromkeys(found))
 
@@ -103,7 +103,7 @@ class _Parser:
     def _condition(self, node: Condition | Operand) -> Condition:
         """Return a node as a condition; an operand is one only if it can be true or false."""
         if isinstance(node, Name) or (isinstance(node, Literal) and isinstance(node.value, bool)):
-            return Test(node)
+            return Flag(node)
         if isinstance(node, Length | Literal | Values):
             self._fail("this is a value, and no condition", node.at, "Compare it with something: label > 3")
         return node
@@ -251,7 +251,6 @@ class _Parser:
         assert isinstance(value, bool | int | float | str | bytes)
         return Literal(value, at)
 
-
     def _list(self, start: Token) -> Values:
         items = []
         while not self._is("]"):
@@ -291,7 +290,7 @@ class _Parser:
                 self._fail(f"{near.text} is not a word of the language", near.at, f"Write {near.text.lower()}.")
         if token.kind == "sign" and token.text in "+-":
             raise arithmetic(self._text, token.at)
-        found = f"found {token.text}" if token.kind in ("word", "sign") else "found a value"
+        found = f"found {token.text[:40]}" if token.kind in ("word", "sign") else "found a value"
         if token.kind in ("end", "name"):
             found = "the filter ends" if token.kind == "end" else "found a name"
         if token.kind == "word" and before.kind == "word" and before.text not in KEYWORDS:

@@ -26,12 +26,17 @@ _TOKEN = re.compile(
 # A text literal without its quotes: no line ends in it, and a backslash takes the next character along.
 _INSIDE = {quote: re.compile(rf"(?:[^{quote}\\\n]|\\[^\n])*") for quote in ("'", '"')}
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
-_SIMPLE = {"\\": "\\", "'": "'", '"': '"', "n": "\n", "r": "\r", "t": "\t", "0": "\0"}
+_SIMPLE = {"\\": "\\", "'": "'", '"': '"', "n": "\n", "r": "\r", "t": "\t"}
 
 # What people type who think of another language, longest first, and what to write here.
 _ELSEWHERE = {
     "===": "Write ==.",
     "<>": "Write !=.",
+    "=>": "Write >=.",
+    "=<": "Write <=.",
+    "≥": "Write >=.",
+    "≤": "Write <=.",
+    "≠": "Write !=.",
     "&&": "Write and.",
     "||": "Write or.",
     "**": "There is no arithmetic here.",
@@ -155,7 +160,7 @@ def _refuse(text: str, place: int) -> NoReturn:
     found = next((sign for sign in _ELSEWHERE if text.startswith(sign, place)), text[place])
     at = (place, place + len(found))
     if found in _ELSEWHERE:
-        verb = "does not compare" if _ELSEWHERE[found].startswith("Write =") else "is not part of the language"
+        verb = "does not compare" if "=" in _ELSEWHERE[found] else "is not part of the language"
         wrong = f"{found} {verb}"
         raise syntax_error(wrong, text, at, _ELSEWHERE[found])
     if found in _ARITHMETIC:

@@ -134,13 +134,39 @@ class Plan:
         self._optional = [layout for layout in layouts if layout.field.optional]
         self._makers = [(layout.name, layout, _maker(layout)) for layout in layouts]
         self._decoder = Decoder(_features(layouts), sequence=sequence)
+        self._row_places = self._places_in_row(layouts)
+
+    def _places_in_row(self, layouts: Sequence[Layout]) -> list[tuple[str, bool, int, int, tuple[int, ...]]] | None:
+        """Where the values of one record stand, if all its fields are numbers that are there as they are stored."""
+        places = []
+        for layout in layouts:
+            place = self._decoder.place_in_row(layout.name)
+            if place is None or layout.field.optional or _maker(layout) is _column:
+                return None
+            places.append((layout.name, *place, layout.sizes))
+        return places
+
+    def row(self, chunk: Chunk, path: str | None) -> dict[str, Any]:
+        """Return the first record of a chunk: a value a field, None where it is missing."""
+        if self._row_places is None:
+            return self.decode(chunk, 0, 1, path).row(0)
+        decoded = self._decoded(chunk, 0, 1, path)
+        ints, floats = decoded.ints, decoded.floats
+        row: dict[str, Any] = {}
+        for name, is_int, start, stop, sizes in self._row_places:
+            numbers: NDArray[Any] = ints if is_int else floats
+            row[name] = numbers[start:stop].reshape(sizes) if sizes else numbers[start]
+        return row
+
+    def _decoded(self, chunk: Chunk, start: int, stop: int | None, path: str | None) -> Decoded:
+        try:
+            return self._decoder.decode(chunk, start, stop, path=path)
+        except SchemaError as error:
+            raise self._explained(error) from None
 
     def decode(self, chunk: Chunk, start: int, stop: int | None, path: str | None) -> Batch:
         """Return records of a chunk as columns, each made when it is first asked for."""
-        try:
-            decoded = self._decoder.decode(chunk, start, stop, path=path)
-        except SchemaError as error:
-            raise self._explained(error) from None
+        decoded = self._decoded(chunk, start, stop, path)
         first = chunk.first_record + start
         columns = {name: partial(make, layout, decoded, first, path) for name, layout, make in self._makers}
         masks = {}

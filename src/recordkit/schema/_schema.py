@@ -228,12 +228,25 @@ class Schema:
                 are found when their column is first asked for.
             CorruptRecordError: A payload is not an Example.
         """
-        key = None if select is None else tuple(select)
-        plan = self._plans.get(key)
+        return self._plan(None if select is None else tuple(select)).decode(chunk, start, stop, path)
+
+    def decode_row(
+        self, chunk: Chunk, *, select: tuple[str, ...] | None = None, path: str | None = None
+    ) -> dict[str, Any]:
+        """Return the first record of a chunk as a row: a value a field, None where it is missing.
+
+        >>> schema = Schema({"id": "int64", "note": "string?"})
+        >>> schema.decode_row(schema.encode_rows([{"id": 7}]))["note"] is None
+        True
+        """
+        return self._plan(select).row(chunk, path)
+
+    def _plan(self, names: tuple[str, ...] | None) -> Plan:
+        plan = self._plans.get(names)
         if plan is None:
-            layouts = [self._layout(name) for name in (self.names if key is None else key)]
-            plan = self._plans[key] = Plan(layouts, sequence=bool(self._sequences))
-        return plan.decode(chunk, start, stop, path)
+            layouts = [self._layout(name) for name in (self.names if names is None else names)]
+            plan = self._plans[names] = Plan(layouts, sequence=bool(self._sequences))
+        return plan
 
     # --- Schemas from data
 

@@ -25,10 +25,14 @@ class ByteFile(Protocol):
     """
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """What errors call it."""
+        ...
 
     @property
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """How many bytes there are."""
+        ...
 
     def read_at(self, offset: int, size: int) -> bytes:
         """Return `size` bytes from `offset` on; fewer only at the end of the file."""
@@ -110,15 +114,20 @@ class OpenFiles:
 
     Args:
         most: How many stay open when nobody uses them.
+        files: How many files there are at all. Where there is room for all, none is ever closed.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, files: int | None = None) -> None:
         self._most = most
+        self._all_stay = files is not None and files <= most
+        self._files = files
         self._users: OrderedDict[LocalFile, int] = OrderedDict()
         self._lock = threading.Lock()
 
     def borrow(self, file: LocalFile) -> int:
         """Return the descriptor, which stays open until `give_back`."""
+        if self._all_stay:
+            return file.descriptor
         with self._lock:
             self._users[file] = self._users.get(file, 0) + 1
             self._users.move_to_end(file)
@@ -126,6 +135,8 @@ class OpenFiles:
 
     def give_back(self, file: LocalFile) -> None:
         """Let the file be closed when others are wanted."""
+        if self._all_stay:
+            return
         with self._lock:
             self._users[file] -= 1
             if len(self._users) > self._most:
@@ -135,7 +146,7 @@ class OpenFiles:
                     idle.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return OpenFiles, (self._most,)
+        return OpenFiles, (self._most, self._files)
 
 
 class LentFile:

@@ -1,8 +1,8 @@
 """Layers: what was changed about records without touching them. Fields added, fields hidden, records deleted.
 
 A layer is a folder, `_recordkit/overlays/<number>-<name>`, with a manifest of its own; it appears whole or not at all.
-Added fields are plain TFRecords of Examples that hold them alone, a file for each file of the base and a record for each
-of its records. A layer is bound to the base by digest: it refuses a base that has changed. Written down in
+Added fields are plain TFRecords of Examples that hold them alone: a file for each file of the base, and a record for
+each of its records. A layer is bound to the base by digest, and refuses a base that has changed. It is written down in
 docs/format/overlays.md.
 """
 
@@ -113,11 +113,28 @@ class Layer:
     def _check_counts(self) -> None:
         for name, file in self.files.items():
             if file.count != self.base[name].records:
-                message = (
-                    f"{file.name}: expected {self.base[name].records} records, one for each of {name}, found {file.count}\n"
-                    f"  The overlay is damaged: remove {self.path} and add its fields again."
-                )
-                raise StorageError(message, path=file.name)
+                expected = self.base[name].records
+                raise self._damaged(file, f"expected {expected} records, one for each of {name}, found {file.count}")
+
+    def _damaged(self, file: RecordFile, words: str) -> StorageError:
+        message = f"{file.name}: {words}\n  The overlay is damaged: remove {self.path} and add its fields again."
+        return StorageError(message, path=file.name)
+
+    def _check_own(self, file: RecordFile) -> None:
+        """Raise if a file of this layer is not the one that was written, cut or changed places with another."""
+        local, shard = file.file, file.shard
+        assert isinstance(local, LocalFile)
+        assert shard is not None
+        try:
+            facts = local.path.stat()
+        except FileNotFoundError:
+            raise self._damaged(file, "the file is missing") from None
+        if facts.st_size != shard.bytes:
+            raise self._damaged(file, f"expected {shard.bytes} bytes, found {facts.st_size}")
+        # Whatever happened to it behind our back happened after the manifest was written.
+        written = _names.manifest_of(self.path, lone=False).stat().st_ctime_ns
+        if facts.st_ctime_ns > written and RecordFile(LocalFile(local.path)).digest != shard.digest:
+            raise self._damaged(file, "these are not the records that were written")
 
     def check(self, file: RecordFile) -> None:
         """Raise if a file of the base is not what this layer was made for.
@@ -134,6 +151,8 @@ class Layer:
                 f"  It was added later. Add the fields again, or open without: overlays=False."
             )
             raise StorageError(message, path=file.name)
+        if bound.name in self.files:
+            self._check_own(self.files[bound.name])
         facts = local.path.stat()
         if (facts.st_size, facts.st_mtime_ns) == (bound.size, bound.changed_at):
             return

@@ -9,6 +9,8 @@ import hashlib
 import os
 import threading
 from collections import OrderedDict
+from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,23 +64,27 @@ class Places:
         return starts[at : at + 1], sizes[at : at + 1]
 
     def many(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Return where the frames of these records start, and how long they are.
-
-        Args:
-            numbers: In rising order.
-        """
+        """Return where the frames of these records start, and how long they are."""
         starts, sizes = np.empty(len(numbers), np.uint64), np.empty(len(numbers), np.uint64)
         blocks, at = np.divmod(numbers, BLOCK)
-        edges = np.flatnonzero(np.diff(blocks)) + 1
-        for part in np.split(np.arange(len(numbers)), edges) if len(numbers) else []:
-            of_block = self._block(int(blocks[part[0]]))
-            starts[part], sizes[part] = of_block[0][at[part]], of_block[1][at[part]]
+        # As many lookups as there are blocks, whatever the order.
+        order = None if (blocks[1:] >= blocks[:-1]).all() else np.argsort(blocks, kind="stable")
+        sorted_blocks = blocks if order is None else blocks[order]
+        edges = [0, *(np.flatnonzero(np.diff(sorted_blocks)) + 1).tolist(), len(numbers)]
+        for start, stop in pairwise(edges):
+            if start < stop:
+                part = slice(start, stop) if order is None else order[start:stop]
+                of_block = self._block(int(sorted_blocks[start]))
+                starts[part], sizes[part] = of_block[0][at[part]], of_block[1][at[part]]
         return starts, sizes
 
 
 def find_places(file: ByteFile) -> Places | None:
     """Return the places that an index beside the file or in the cache tells, None if none fits the file."""
-    return _found(file, beside(file.path), cached(file.path)) if isinstance(file, LocalFile) else None
+    if not isinstance(file, LocalFile):
+        return None
+    cache = cached(file.path)
+    return _found(file, beside(file.path), *([cache] if cache else []))
 
 
 def find_beside(file: LocalFile) -> Places | None:
@@ -103,9 +109,12 @@ def beside(path: Path) -> Path:
     return path.parent / _names.SIDE / f"{path.name}.rki"
 
 
-def cached(path: Path) -> Path:
-    """Return where the index of a file stands that is kept elsewhere."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+def cached(path: Path) -> Path | None:
+    """Return where the index of a file stands that is kept elsewhere; None where there is no place for such things."""
+    try:
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:  # a user without a home, as in many a container
+        return None
     name = hashlib.blake2b(os.fsencode(path.absolute()), digest_size=16).hexdigest()
     return cache / "recordkit" / "index" / f"{name}.rki"
 
@@ -126,8 +135,10 @@ def make_places(file: ByteFile, stream: Stream | None) -> Places:
     for some in lengths:
         builder.add(some)
     data = builder.to_bytes(fingerprint)
-    if isinstance(file, LocalFile) and _kept(cached(file.path), data):
-        return Places(Index(cached(file.path), fingerprint))
+    cache = cached(file.path) if isinstance(file, LocalFile) else None
+    if cache is not None and _kept(cache, data):
+        with suppress(ValueError, OSError):  # another process may have put another one there
+            return Places(Index(cache, fingerprint))
     return Places(Index(data, fingerprint))
 
 

@@ -145,7 +145,7 @@ class RecordFile:
 
     @cached_property
     def digest(self) -> str:
-        """The digest of the records; where no manifest gives it, from headers and footers alone if the file is plain."""
+        """The digest of the records: the manifest's, or told from the file; of a plain one by headers and footers."""
         if self.shard is not None:
             return self.shard.digest
         digest = new_digest()
@@ -198,7 +198,10 @@ class RecordFile:
             at = sum(member.first_record + member.records <= first for member in self._members)
             return _behind(MemberStream(self._own(), self._members[at:], self._limit), first)
         if self.compression is None:
-            return self._reader(self._offset_of(first), first, self.file)
+            try:
+                return self._reader(self._offset_of(first), first, self.file)
+            except CorruptRecordError:  # which is told where it stands, if reading comes there
+                return _behind(self._reader(0, 0, self.file), first)
         return _behind(self._reader(0, 0, None), first)
 
     def _offset_of(self, record: int) -> int:
@@ -243,14 +246,19 @@ class RecordFile:
         return self._fetched(lambda places: places.one(number), [number])
 
     def fetch(self, numbers: NDArray[np.int64]) -> Chunk:
-        """Return records by their numbers, which are in rising order.
+        """Return records by their numbers, in the order of these; they are read in the order of the file.
 
         Raises:
             CorruptRecordError: One of them is not sound.
         """
-        if self._members is not None:
+        if self._members is None:
+            return self._fetched(lambda places: places.many(numbers), numbers)
+        if (numbers[1:] >= numbers[:-1]).all():
             return self._fetch_members(self._members, numbers)
-        return self._fetched(lambda places: places.many(numbers), numbers)
+        order = np.argsort(numbers, kind="stable")
+        back = np.empty(len(order), np.uint64)
+        back[order] = np.arange(len(order), dtype=np.uint64)
+        return self._fetch_members(self._members, numbers[order]).pick(back)
 
     def _fetched(self, look: _Look, numbers: Sequence[int] | NDArray[np.int64]) -> Chunk:
         """Return records that are looked up in the index, and once more in a new one if they are not where it says."""
@@ -296,7 +304,9 @@ class RecordFile:
                 return _core.fetch(self._open_files.borrow(raw), starts, sizes, first)
             finally:
                 self._open_files.give_back(raw)
-        pieces = [raw.read_at(start, size) for start, size in zip(starts.tolist(), sizes.tolist(), strict=True)]
+        pieces = [b""] * len(starts)
+        for at in np.argsort(starts, kind="stable").tolist():
+            pieces[at] = raw.read_at(int(starts[at]), int(sizes[at]))
         chunk, fault, _ = _core.scan(b"".join(pieces), NO_LIMIT, int(starts[0]) if len(starts) else 0, first)
         wrong = np.flatnonzero(chunk.lengths + np.uint64(_FRAME) != sizes[: len(chunk)])
         return (chunk.slice(0, int(wrong[0])), _BAD_LENGTH) if len(wrong) else (chunk, fault)

@@ -2,13 +2,17 @@
 
 What a damaged member gives before the place where it fails is given too, so nothing here is to be believed
 without the checksums of the records in it.
+
+A gzip file that is the payload of a record often stands in the file as it is, since it does not get smaller. In a sound
+member it is never looked at. In a damaged one it cannot always be told from a member that damage has moved there: what
+is done then is said at `segments`, and in docs/format/gzip.md.
 """
 
 from __future__ import annotations
 
 import struct
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from ._compression import read_member_header
@@ -30,6 +34,8 @@ _COST: Final = 64  # of trying a place, in bytes decompressed
 _MANY: Final = 10_000
 _TRIED: Final = 1 << 14  # bytes of a file that are looked at to see whether a member starts there
 _ENOUGH: Final = 1 << 12  # bytes decompressed without fault that chance does not make
+_FEXTRA: Final = 4
+_MAYBE: Final = "; what follows stands inside the damaged gzip data and may be part of its content"
 
 
 @dataclass(frozen=True)
@@ -49,12 +55,18 @@ class Gap:
     words: str
 
 
-def segments(file: ByteFile, compression: Zipped) -> Iterator[bytes | Gap]:
+def segments(file: ByteFile, compression: Zipped, *, nested: bool = True) -> Iterator[bytes | Gap]:
     """Yield what a file decompresses to, in pieces of up to 1 MiB, with a `Gap` wherever they do not join.
 
     After damage it goes on with the next gzip member that can be found; zlib has none. In a file of ours the bytes on
     either side of a gap are cut between records, but for those that a damaged member gave. The work is bounded by a
     multiple of the file's size, whatever is in it.
+
+    Args:
+        file: Where the bytes come from.
+        compression: How they are compressed.
+        nested: Whether to give members that stand inside a damaged one with neither a member nor the end of the file
+            behind them. They may be part of its content rather than members of this file; the gap before them says so.
 
     >>> import gzip, io
     >>> from recordkit.storage._bytes import ObjectFile
@@ -64,14 +76,16 @@ def segments(file: ByteFile, compression: Zipped) -> Iterator[bytes | Gap]:
      b'two', Gap(offset=41, length=5, kind='gzip_no_trailer',
                  words='the file ends before the checksum of the gzip data')]
     """
-    search = _Search(file)
+    search = _Search(file, nested=nested)
     at: int | None = 0
     while at is not None:
-        trouble = yield from _run(Inflater(file, compression, at, library=fastest()))
+        inflater = Inflater(file, compression, at, library=fastest())
+        trouble = yield from _run(inflater)
         if trouble is None:
             return
-        at = search.behind(trouble) if compression == "gzip" else None
-        yield _gap(file, trouble, compression, file.size if at is None else at)
+        at = search.behind(trouble, inflater) if compression == "gzip" else None
+        gap = _gap(file, trouble, compression, file.size if at is None else at)
+        yield replace(gap, words=gap.words + _MAYBE) if search.inside else gap
 
 
 def _run(inflater: Inflater) -> Generator[bytes, None, Trouble | None]:
@@ -99,31 +113,51 @@ def _gap(file: ByteFile, trouble: Trouble, compression: Zipped, end: int) -> Gap
 
 
 class _Search:
-    """Looks for members behind damage.
+    """Looks for members behind damage, and inside what is damaged.
 
     A hostile file may be all starts of members that come to nothing. So going back, trying places and finding trouble
     are free only up to a bound, behind which places are passed over.
+
+    Attributes:
+        inside: Whether what was found last may be part of the content of the damaged member.
     """
 
-    def __init__(self, file: ByteFile) -> None:
+    def __init__(self, file: ByteFile, *, nested: bool) -> None:
+        self.inside = False
         self._file = file
         self._size = file.size
-        self._ours: bool | None = None
-        self._back_left = self._size + _PIECE
+        self._nested = nested
+        self._back_left = 2 * self._size + _PIECE
         self._tries_left = 4 * self._size + _PIECE
         self._troubles_left = _MANY
 
-    def behind(self, trouble: Trouble) -> int | None:
+    def behind(self, trouble: Trouble, inflater: Inflater) -> int | None:
         """Return where the next member starts; None if there is no more."""
-        if self._ours is None:
-            # With members of ours in it, a file has no others, and a gzip file in a payload is not taken for one.
-            self._ours = self._header(0) is not None or self._found(0, ours=True) is not None
+        self.inside = False
         self._troubles_left -= 1
         least = trouble.start + (1 if self._troubles_left > 0 else _TRIED)
-        told = self._end(trouble.start) if self._ours else None
-        if told is None or told < least:
-            return self._found(max(least, self._from(trouble)), ours=self._ours, sure=trouble.at)
-        return told if told < self._size else None
+        ours = self._only_ours(trouble)
+        if self._is_all_there(trouble, inflater):
+            return self._found(max(least, trouble.at), trouble.at, ours=ours)
+        # The end that a member tells is not gone to: damage may have brought another one's start there. It only says
+        # up to where members may be content.
+        told = self._end(trouble.start)
+        sure = trouble.at if told is None else max(told, trouble.at)
+        return self._found(max(least, self._from(trouble)), sure, ours=ours, torn=told is None)
+
+    def _only_ours(self, trouble: Trouble) -> bool:
+        """Whether to look for members of ours only, so that a gzip file in a payload of theirs is not taken for one."""
+        head = self._file.read_at(trouble.start, 4)
+        if head.startswith(_MAGIC) and not head[-1] & _FEXTRA:
+            return False
+        return self._header(trouble.start) is not None or self._header(0) is not None
+
+    def _is_all_there(self, trouble: Trouble, inflater: Inflater) -> bool:
+        """Whether a member with a wrong checksum has the right size and end, so that no other was moved into it."""
+        if trouble.fault is not Fault.CHECKSUM:
+            return False
+        behind = self._file.read_at(trouble.at + 4, 4 + len(_MAGIC))
+        return behind[:4] == struct.pack("<I", inflater._given & 0xFFFFFFFF) and behind[4:] in (b"", _MAGIC)
 
     def _end(self, start: int) -> int | None:
         """Where a member of ours ends, if that is the end of the file or the start of another one."""
@@ -141,40 +175,51 @@ class _Search:
 
         Most codes of deflate mean something wherever one starts to read, so damage may show tens of KiB behind it.
         """
-        back = trouble.at - trouble.start if self._ours else min(_BACK, trouble.at - trouble.start)
+        back = trouble.at - trouble.start
+        if self._header(trouble.start) is None:
+            back = min(_BACK, back)
         if back > self._back_left:
             return trouble.at
         self._back_left -= back
         return trouble.at - back
 
-    def _found(self, at: int, *, ours: bool, sure: int = 0) -> int | None:
-        """Return where the first member from `at` on starts; before `sure` it must be whole, or ours."""
+    def _found(self, at: int, sure: int, *, ours: bool, torn: bool = True) -> int | None:
+        """Return where the first member from `at` on starts; before `sure` it must be more than a start."""
         piece = _TRIED
         while at < self._size:
             data = self._file.read_at(at, piece + _TRIED)
             place = data.find(_MAGIC)
             while 0 <= place < piece:
-                start = at + place
-                if (self._is_ours if ours else self._is_member)(start, data[place : place + _TRIED]) and (
-                    ours or start >= sure or self._is_whole(start)
+                start, head = at + place, data[place : place + _TRIED]
+                if (self._is_ours if ours else self._is_member)(start, head) and (
+                    start >= sure
+                    or self._is_one_inside(start, sure, torn=torn and read_member_header(head) is not None)
                 ):
                     return start
                 place = data.find(_MAGIC, place + (1 if self._tries_left > 0 else _TRIED))
             at, piece = at + piece, min(4 * piece, _PIECE)
         return None
 
-    def _is_whole(self, start: int) -> bool:
-        """Whether a member is sound and another or the end of the file follows, unlike a gzip file in a payload."""
+    def _is_one_inside(self, start: int, sure: int, *, torn: bool) -> bool:
+        """Whether a member is sound, before the place from which on members are no content of the damaged one.
+
+        If those that follow each other from here on go beyond that place, or on to the end of the file or to a damaged
+        one, they are no gzip file in a payload. Others may be. One that is damaged itself is taken only if `torn`.
+        """
         inflater = Inflater(self._file, "gzip", start, library=fastest())
         try:
-            while inflater.start == start and inflater.at - start <= self._back_left:
+            while inflater.start <= sure and inflater.at - start <= self._back_left:
                 if not inflater.step(_PIECE):
-                    break
+                    return True
         except Trouble as trouble:
-            return trouble.start > start and trouble.fault is not Fault.TRAILING
+            if trouble.start == start:
+                return torn
+            inside = trouble.fault is Fault.TRAILING and trouble.start <= sure
+            self.inside = inside and self._nested
+            return self._nested or not inside
         finally:
             self._back_left -= inflater.at - start
-        return inflater.start > start
+        return inflater.start > start or torn
 
     def _is_ours(self, start: int, data: bytes) -> bool:
         self._tries_left -= _COST

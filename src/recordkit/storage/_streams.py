@@ -220,11 +220,13 @@ class SkippingStream:
         """Go on with the record that is not sound."""
         if self._compression is None:
             offset, record = error.offset or 0, error.record or 0
-            return walk(self._file, None, offset=offset, record=record, max_record_bytes=self._limit)
-        return self._without(error.record or 0, walk(self._file, self._compression, max_record_bytes=self._limit))
+            found = walk(self._file, None, offset=offset, record=record, max_record_bytes=self._limit, fault=error)
+        else:
+            found = walk(self._file, self._compression, max_record_bytes=self._limit)
+        return self._without(self._next, found)
 
     def _without(self, records: int, found: Iterator[Chunk | Damage]) -> Iterator[Chunk | Damage]:
-        """Leave out the records that were given already."""
+        """Leave out the records that were given already, or not asked for."""
         for item in found:
             if not isinstance(item, Damage) and item.first_record < records:
                 item = item.slice(records - item.first_record, len(item))

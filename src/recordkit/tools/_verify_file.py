@@ -9,7 +9,7 @@ import errno
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from functools import partial
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from recordkit import _core
@@ -17,7 +17,7 @@ from recordkit.errors import CorruptRecordError, WrongFileError
 from recordkit.records import Reader
 from recordkit.storage import Damage, LocalFile, PipeFile, walk
 from recordkit.storage._checkpoints import Checkpoints
-from recordkit.storage._explain import diagnosed, how_to_accept
+from recordkit.storage._explain import diagnosed, how_to_accept, unstable_words
 from recordkit.storage._inflate import Inflated
 from recordkit.storage._members import members_of
 from recordkit.storage._sniff import compression_of
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ._verify_payloads import Payloads
 
 _SMALL: Final = 8 << 20  # done before a second thread has started
-_CHUNK: Final = 1 << 18  # what is read is still in the processor's nearer cache when it is checked
+_CHUNK: Final = 1 << 19  # what is read is still in the processor's nearer cache when it is checked
 _SHOWN_REPEATS: Final = 5
 
 
@@ -97,6 +97,7 @@ class _Check:
         self._damage: list[Damage] = []
         self._notes: list[str] = []
         self._read = _Counted(candidate.file)
+        self._told: int | None = None  # how many records the headers of gzip members say
         self._start_again()
 
     def _start_again(self) -> None:
@@ -113,6 +114,9 @@ class _Check:
         except CorruptRecordError as error:
             self._look_behind(error)
         sums = self._sums
+        if not self._damage and self._told not in (None, sums.records):
+            words = f"the headers of its gzip members say {self._told:,} records, and {sums.records:,} are there"
+            self._damage.append(Damage(self._file.name, "gzip_damaged", sums.records, 0, 0, words))
         size = size or sums.raw_bytes
         crc = None if self._compression is None else self._read.crc(size)
         found, notes = against_manifest(self._candidate, sums, size, crc, self._compression, bool(self._damage))
@@ -147,6 +151,7 @@ class _Check:
             return Reader(source, path=self._file.name, chunk_bytes=_CHUNK)
         members = members_of(self._file) if self._compression == "gzip" and not self._is_pipe else None
         if members is not None:
+            self._told = sum(member.records for member in members)
             return MemberStream(self._read, members)
         return Reader(cast("IO[bytes]", Inflated(self._read, self._compression)), path=self._file.name)
 
@@ -187,29 +192,32 @@ class _Check:
     def _look_behind(self, error: CorruptRecordError) -> None:
         """Go on where the stream could not."""
         if self._is_pipe:
-            self._damage.append(self._as_damage(error))
+            self._damage.append(self._as_damage(error, 0))
             self._notes.append("a pipe is read once: what stands behind the damage was not looked at")
         elif not self._one_reason(error):
-            offset, record = 0, 0
             if self._compression is None:
-                offset, record = error.offset or 0, error.record or 0
+                self._walk(error, error.offset or 0, error.record or 0)
             else:
                 self._damage.clear()
                 self._start_again()
-            self._walk(partial(walk, offset=offset, record=record))
+                self._walk(error, 0, 0)
 
-    def _walk(self, walk_from: Callable[..., Any]) -> None:
-        before = len(self._damage)
-        for item in walk_from(self._file, self._compression):
+    def _walk(self, error: CorruptRecordError, offset: int, record: int) -> None:
+        found, first = [], 0
+        for item in walk(self._file, self._compression, offset=offset, record=record):
             if isinstance(item, Damage):
-                self._damage.append(item)
+                found.append(item)
                 continue
+            first = first or item.slice(0, 1).nbytes
             self._sums.add(self._sums.part(item))
             if self._payloads is not None:
                 self._damage += self._payloads.check(item)
             self._tell(item.nbytes)
-        if len(self._damage) == before and self._candidate.shard is None:
-            self._notes.append("the first reading failed and the second did not: the file may be changing")
+        if not found or (self._compression is None and found[0].offset != offset):
+            words = unstable_words(error, still_there=first > 0)
+            damage = self._as_damage(error, first if self._compression is None else 0)
+            found.append(replace(damage, kind="unstable_read", words=words))
+        self._damage += found
 
     def _one_reason(self, error: CorruptRecordError) -> bool:
         """Whether no record is sound, for one reason that has a name."""
@@ -222,6 +230,9 @@ class _Check:
             return False
         if found is None:
             return False
+        if found.kind == "crlf_to_lf":  # only some of the records are too short
+            self._notes.append(found.words)
+            return False
         self._damage.append(Damage(self._file.name, found.kind, 0, 0, source.size, found.words, self._raw))
         if advice := how_to_accept(self._file.name, found.kind).strip():
             self._notes.append(advice)
@@ -231,10 +242,10 @@ class _Check:
     def _raw(self) -> bool:
         return self._compression is not None
 
-    def _as_damage(self, error: CorruptRecordError) -> Damage:
+    def _as_damage(self, error: CorruptRecordError, length: int) -> Damage:
         words = str(error).partition("\n")[0].removeprefix(f"{self._file.name}: ")
         record = self._sums.records if error.record is None else error.record
-        return Damage(self._file.name, error.kind or "damaged", record, error.offset or 0, 0, words, self._raw)
+        return Damage(self._file.name, error.kind or "damaged", record, error.offset or 0, length, words, self._raw)
 
 
 class _Counted:

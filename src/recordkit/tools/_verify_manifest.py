@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ._verify_find import Candidate
 
-_FRAME: Final = np.uint64(16)
+_FRAME: Final = 16
 _COMPARED: Final = 1 << 16
 _REMADE: Final = "remove it, and it is made again when it is needed"
 
@@ -177,47 +177,43 @@ class IndexCheck:
 
     def _compare(self, blocks: int) -> None:
         """Hold so many blocks against the records, and forget these."""
-        frames = np.concatenate([*self._held, np.empty(0, np.uint64)]) + _FRAME
-        self._held = [frames[blocks * BLOCK :] - _FRAME]
+        lengths = np.concatenate(self._held)
+        self._held = [lengths[blocks * BLOCK :]]
         self._count = len(self._held[0])
-        frames = frames[: blocks * BLOCK]
-        if self._index is not None and not self._is_equal(self._index, frames):
-            self._fail("its offsets are not those of the records")
+        lengths = lengths[: blocks * BLOCK]
+        try:
+            if self._index is not None and not self._is_equal(self._index, lengths, blocks):
+                self._fail("its offsets are not those of the records")
+        except ValueError as error:
+            self._fail(str(error).removeprefix("the index: "))
         self._block += blocks
-        self._offset += int(frames.sum())
+        self._offset += int(lengths.sum()) + _FRAME * len(lengths)
 
-    def _is_equal(self, index: Index, frames: NDArray[np.uint64]) -> bool:
-        ends = np.cumsum(frames) + np.uint64(self._offset)
-        number = self._block
-        for at, size in self._stretches(index, len(frames)):
-            own = frames[at : at + size]
-            try:
-                starts, told = self._told(index, number, size)
-            except (ValueError, IndexError):
+    def _is_equal(self, index: Index, lengths: NDArray[np.uint64], blocks: int) -> bool:
+        entries = index._directory[self._block : self._block + blocks]
+        if len(entries) < blocks:
+            return False
+        if len(lengths) == blocks * BLOCK and (entries["width"] == entries["width"][0]).all():
+            return self._are_equal(entries, lengths.reshape(blocks, BLOCK))
+        offset = self._offset
+        for number in range(blocks):
+            own = lengths[number * BLOCK : (number + 1) * BLOCK]
+            starts, frames = index.block(self._block + number)
+            if int(starts[0]) != offset or not np.array_equal(frames, own + np.uint64(_FRAME)):
                 return False
-            here = ends[at : at + size : BLOCK] - own[::BLOCK]
-            if not (np.array_equal(starts, here) and np.array_equal(told, own)):
-                return False
-            number += -(-size // BLOCK)
+            offset += int(frames.sum())
         return True
 
-    def _stretches(self, index: Index, count: int) -> list[tuple[int, int]]:
-        """Return which records to compare at a time: all of them if their blocks are alike, or block by block."""
-        widths = index._directory["width"][self._block : self._block + -(-count // BLOCK)]
-        if count % BLOCK == 0 and len(widths) and (widths == widths[0]).all():
-            return [(0, count)]
-        return [(at, min(BLOCK, count - at)) for at in range(0, count, BLOCK)]
-
-    def _told(self, index: Index, number: int, size: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Return where blocks start, and how long their frames are. Blocks of one width stand one after the other."""
-        if size <= BLOCK:
-            starts, told = index.block(number)
-            return starts[:1], told
-        entries = index._directory[number : number + size // BLOCK]
-        told, width = np.repeat(entries["least"], BLOCK), int(entries["width"][0])
+    def _are_equal(self, entries: NDArray[np.void], lengths: NDArray[np.uint64]) -> bool:
+        """Whether blocks of one width, which stand one after the other, are equal: many of them at a time."""
+        sizes = lengths.sum(1, dtype=np.uint64) + np.uint64(_FRAME * BLOCK)
+        starts = np.cumsum(sizes, dtype=np.uint64) - sizes + np.uint64(self._offset)
+        above = lengths - (entries["least"] - np.uint64(_FRAME))[:, None]
+        width = int(entries["width"][0])
+        told: Any = 0
         if width:
-            told = told + np.frombuffer(self._data, f"<u{width}", size, int(entries["at"][0]))
-        return entries["start"], told
+            told = np.frombuffer(self._data, f"<u{width}", lengths.size, int(entries["at"][0])).reshape(lengths.shape)
+        return np.array_equal(entries["start"], starts) and bool((above == told).all())
 
     def _fail(self, words: str) -> None:
         self._index, self._words = None, words
