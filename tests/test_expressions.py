@@ -10,6 +10,7 @@ import struct
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -148,6 +149,23 @@ class TestMeaning:
         assert taken("3 in x", x=pictures) == [True, False, False]
         assert taken("len(x) == 1", x=pictures) == [False, True, False]
 
+    def test_rows_of_one_shape_may_hold_text_or_nothing(self) -> None:
+        pairs = BytesColumn.of(["a", "b", "c", "a"]).reshape((2, 2))
+
+        assert taken('"b" in x', x=pairs) == [True, False]
+        assert taken("y in x and len(x) == 2", x=pairs, y=["c", "c"]) == [False, True]
+        assert taken("1 in x or len(x) == 1", x=np.zeros((2, 0, 3))) == [False, False]
+
+    def test_what_a_schema_decodes_can_be_asked(self) -> None:
+        schema = Schema({"depth": "float64[?,?]", "name": "string?"}, sequences={"step": "int64", "words": "string[?]"})
+        full = {"depth": [[1.5, 2]], "step": [4, 5], "words": [["q"], []]}
+        rows = [full, {"depth": np.zeros((0, 2)), "name": "x", "step": [], "words": []}]
+        batch = schema.decode(schema.encode_rows(rows))
+
+        for text in ["2 in depth", "len(depth) > 0", "name is none", "5 in step", "len(step) == 2", '"q" in words']:
+            Expression(text).check(schema)
+            assert Expression(text).mask(batch).tolist() == [True, False]
+
     def test_length_counts_values_characters_or_bytes(self) -> None:
         assert taken("len(x) == 2", x=ragged([[1, 3], []])) == [True, False]
         assert taken("len(x) == 2", x=["né", "n"]) == [True, False]
@@ -208,7 +226,7 @@ class TestNumbers:
         assert taken("x == 16777217", x=np.array([16777216], np.float32)) == [False]
 
     def test_narrow_floats_of_both_sorts_are_numbers(self) -> None:
-        bfloat16 = pytest.importorskip("ml_dtypes").bfloat16
+        bfloat16 = ml_dtypes.bfloat16
 
         assert taken("x == 0.1", x=np.array([0.1, 1], bfloat16)) == [True, False]
         assert taken("x == 65536", x=np.array([1, np.inf], np.float16)) == [False, False]

@@ -148,6 +148,10 @@ struct Nodes {
     try {
       step();
       return 0;
+    } catch (nb::python_error& raised) {
+      // Its words alone: the traceback is of no use to whoever reads the stream.
+      error = nb::str(raised.value()).c_str();
+      return EIO;
     } catch (const std::exception& failed) {
       error = failed.what();
       return EIO;

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from recordkit.dataset import Dataset, follow, open  # noqa: A004 - the verb that a user would say
     from recordkit.schema import Array, Field, Schema, TensorProto
     from recordkit.storage import append, commit, create, discard, quarantined, write
-    from recordkit.tools import diff, index, repair, stats
+    from recordkit.tools import diff, index, repair, stats, verify
     from recordkit.workers import AUTO, Processes, Threads
 
 __all__ = [
@@ -72,6 +72,7 @@ __all__ = [
     "stats",
     "storage",
     "tools",
+    "verify",
     "workers",
     "write",
 ]
@@ -101,6 +102,7 @@ _PLACES = {
     "quarantined": "storage",
     "repair": "tools",
     "stats": "tools",
+    "verify": "tools",
     "write": "storage",
 }
 

@@ -332,6 +332,10 @@ class Batch:
             mask = np.ones(self._rows, np.bool_)
         return mask
 
+    def may_lack(self, name: str) -> bool:
+        """Tell whether there is a mask for this field."""
+        return name in self._valid
+
     def row(self, index: int) -> dict[str, Any]:
         """Return one row: a value a field, None where it is missing."""
         index = range(self._rows)[index]

@@ -181,7 +181,9 @@ class Reader:
         if fault:
             error = corrupt(fault, path=self._path, record=found.first_record + len(found), offset=offset)
             with self._lock:
-                self._pending = self._pending or error
+                # Threads may meet several; the first in the file counts.
+                if self._pending is None or offset < (self._pending.offset or 0):
+                    self._pending = error
             if not len(found):
                 raise self._pending
         return found if len(found) else None

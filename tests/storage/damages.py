@@ -63,12 +63,32 @@ def damaged(data: bytes, rng: random.Random) -> bytes:
     return data
 
 
-def payloads(rng: random.Random, count: int) -> list[bytes]:
+def _swapped_evenly(data: bytes, rng: random.Random) -> bytes:
+    size = rng.randint(1, len(data) // 2)
+    a = rng.randint(0, len(data) - 2 * size)
+    b = rng.randint(a + size, len(data) - size)
+    return data[:a] + data[b : b + size] + data[a + size : b] + data[a : a + size] + data[b + size :]
+
+
+def _shifted(data: bytes, rng: random.Random) -> bytes:
+    at = rng.randrange(len(data))
+    return data[:at] + data[at + rng.randint(1, len(data) // 2) :]
+
+
+def moved(data: bytes, rng: random.Random) -> bytes:
+    """The data with up to three damages, among them those that bring much of it to other places."""
+    for _ in range(rng.randint(1, 3)):
+        if len(data) > 1:
+            data = rng.choice((damaged, _swapped_evenly, _shifted))(data, rng)
+    return data
+
+
+def payloads(rng: random.Random, count: int, sizes: tuple[int, ...] = (0, 6, 30, 60)) -> list[bytes]:
     """Payloads that are all different and hold no records.
 
     None has 8 bytes: before another header, the header of such a one makes a record whose checksums are both right.
     """
-    return [b"%03d" % number + rng.randbytes(rng.choice((0, 6, 30, 60))) for number in range(count)]
+    return [b"%03d" % number + rng.randbytes(rng.choice(sizes)) for number in range(count)]
 
 
 def _is_right(data: bytes, start: int, end: int) -> bool:

@@ -79,10 +79,10 @@ def kind_and_offset(error: CorruptRecordError | None) -> tuple[str | None, int |
     return (error.kind, error.offset) if error else (None, None)
 
 
-def parts(data: bytes, compression: Zipped = "gzip") -> list[bytes | tuple[int, int, str]]:
+def parts(data: bytes, compression: Zipped = "gzip", *, nested: bool = True) -> list[bytes | tuple[int, int, str]]:
     """What `segments` gives, with pieces that join joined."""
     found: list[bytes | tuple[int, int, str]] = []
-    for part in segments(of(data), compression):
+    for part in segments(of(data), compression, nested=nested):
         if isinstance(part, Gap):
             found.append((part.offset, part.length, part.kind))
         elif found and isinstance(found[-1], bytes):
@@ -90,6 +90,12 @@ def parts(data: bytes, compression: Zipped = "gzip") -> list[bytes | tuple[int, 
         else:
             found.append(part)
     return found
+
+
+def flipped(data: bytes, byte: int) -> bytes:
+    changed = bytearray(data)
+    changed[byte] ^= 1
+    return bytes(changed)
 
 
 def content(data: bytes) -> bytes:
@@ -601,14 +607,49 @@ class TestSegments:
         assert found[-1] == OURS_RAW[1]
         assert len(found) == 3
 
-    def test_gzip_inside_a_payload_is_not_entered_from_behind(self) -> None:
-        raw = noise(100) + gzip.compress(noise(30_000)) + noise(100)
+    @pytest.mark.parametrize("inner", [THEIRS[0], THEIRS[0] + THEIRS[1], OURS[0]], ids=["one", "two", "ours"])
+    @pytest.mark.parametrize("byte", [-8, -40], ids=["trailer", "content"])
+    def test_gzip_inside_a_payload_is_not_entered_from_behind(self, inner: bytes, byte: int) -> None:
+        raw = noise(100) + inner + noise(100)
         outer = bytearray(gzip.compress(raw, 0))
-        outer[-8] ^= 1
+        outer[byte] ^= 1
 
-        found = parts(bytes(outer) + THEIRS[0])
+        found = parts(bytes(outer) + THEIRS[2], nested=False)
 
-        assert found == [raw, (len(outer) - 8, 8, "gzip_damaged"), OURS_RAW[0]]
+        assert found[1:] == [(len(outer) - 8, 8, "gzip_damaged"), OURS_RAW[2]]
+
+    @pytest.mark.parametrize("inner", [THEIRS[0], OURS[0]], ids=["theirs", "ours"])
+    def test_member_inside_a_damaged_one_is_given_and_said_to_be_so(self, inner: bytes) -> None:
+        outer = flipped(gzip.compress(noise(100) + inner + noise(100), 0), -8)
+
+        _, gap, given, *rest = segments(of(outer + THEIRS[2]), "gzip")
+
+        assert isinstance(gap, Gap)
+        assert "may be part of its content" in gap.words
+        assert given == OURS_RAW[0]
+        assert rest[-1] == OURS_RAW[2]
+
+    def test_member_that_was_moved_far_into_another_is_found(self) -> None:
+        outer = gzip.compress(noise(3 << 20), 0)
+
+        assert OURS_RAW[0] in content(outer[:100] + THEIRS[0] + outer[100 + len(THEIRS[0]) :])
+
+    def test_members_of_ours_in_a_payload_do_not_make_a_file_ours(self) -> None:
+        outer = flipped(gzip.compress(noise(100) + OURS[0] + noise(100), 0), 11)
+
+        assert parts(outer + THEIRS[1] + b"?" + THEIRS[2])[-3:] == [
+            OURS_RAW[1],
+            (len(outer + THEIRS[1]), 1, "gzip_trailing"),
+            OURS_RAW[2],
+        ]
+
+    def test_end_that_a_damaged_member_tells_is_not_gone_to(self) -> None:
+        torn = bytearray(OURS[0][:3000])
+        torn[16:24] = (len(torn) + len(OURS[1])).to_bytes(8, "little")
+
+        found = parts(bytes(torn) + OURS[1] + OURS[2], nested=False)
+
+        assert found[-1] == OURS_RAW[1] + OURS_RAW[2]
 
     def test_zlib_gives_what_stands_before_damage(self) -> None:
         data = bytearray(zlib.compress(OURS_RAW[0]))
@@ -636,12 +677,15 @@ class TestSegments:
         assert all(gap.offset >= 0 and gap.length >= 0 and gap.offset + gap.length <= len(data) for gap in gaps)
         assert [gap.offset for gap in gaps] == sorted(gap.offset for gap in gaps)
 
-    @pytest.mark.parametrize("name", ["magics", "fixed blocks", "stored blocks", "ours"])
+    @pytest.mark.parametrize("name", ["magics", "fixed blocks", "stored blocks", "ours", "ends", "inside"])
     def test_hostile_file_costs_a_bounded_amount_of_work(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(_segments, "_MANY", 100)
         start = b"\x1f\x8b\x08\0\0\0\0\0\0\0"
         stored = start + b"\0\xff\xff\0\0"
+        lying = compress_member(b"abc", 1, 6)[:16] + (48 * 1000).to_bytes(8, "little") + bytes([3] + [0] * 15)
         hostile = {
+            "ends": lying + b"\x4b" * 8,
+            "inside": gzip.compress(b"abc", mtime=0) + b"x",
             "magics": start,
             "fixed blocks": start + b"\x4b" * 20,
             "stored blocks": stored,

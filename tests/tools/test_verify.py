@@ -6,6 +6,7 @@ import dataclasses
 import gzip
 import io
 import json
+import os
 import random
 import zlib
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from recordkit import images, records
 from recordkit.errors import StorageError
 from recordkit.progress import Report, reporting
 from recordkit.storage import _names
+from recordkit.storage._compression import compress_member
 from recordkit.tools import FileReport, Verified, repair, verify
 from recordkit.tools import _verify_file as verify_file_module
 from recordkit.tools import _verify_repeats as repeats_module
@@ -116,6 +118,23 @@ class TestSound:
         assert broken[0] == broken[1]
         assert not broken[0].ok
 
+    @pytest.mark.parametrize("check", ["records", "examples"])
+    def test_few_files_are_open_at_a_time(self, check: Any, tmp_path: Path) -> None:
+        for number in range(100):
+            (tmp_path / f"{number}.tfrecord").write_bytes(records.pack(SCHEMA.encode({"id": [1], "name": ["a"]})[0]))
+        most = 0
+
+        def look(report: Report) -> None:
+            nonlocal most
+            most = max(most, open_files())
+
+        before = open_files()
+        with reporting(look):
+            report = verify(tmp_path, check=check, workers=2)
+
+        assert (report.ok, len(report.files)) == (True, 100)
+        assert most - before < 20
+
     def test_bytes_are_read_once(self, tmp_path: Path) -> None:
         data = b"".join(records.pack(random.Random(2).randbytes(1000)) for _ in range(1000))
         file = CountedReads(data)
@@ -123,6 +142,10 @@ class TestSound:
         verify(file)
 
         assert file.read_bytes < len(data) + 20_000
+
+
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))  # noqa: PTH208 (names, not paths)
 
 
 class CountedReads(io.BytesIO):
@@ -167,6 +190,16 @@ class TestManifest:
         damages = {damage.kind: damage.words for damage in verify(path).damage}
 
         assert "its records are the same" in damages["file_crc"]
+
+    def test_gzip_members_that_say_another_count_are_found(self, tmp_path: Path) -> None:
+        (tmp_path / "a.tfrecord.gz").write_bytes(compress_member(F5, 5, 6) + compress_member(F5, 4, 6))
+
+        (damage,) = verify(tmp_path).damage
+
+        assert (damage.kind, damage.words) == (
+            "gzip_damaged",
+            "the headers of its gzip members say 9 records, and 10 are there",
+        )
 
     def test_file_that_was_compressed_since_is_found(self, tmp_path: Path) -> None:
         path = tmp_path / "a.tfrecord"

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+import numpy as np
+
 from recordkit import _core
 from recordkit.columns import Batch
 from recordkit.errors import CorruptRecordError, SchemaError
@@ -18,30 +20,57 @@ from recordkit.records import NO_LIMIT
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from numpy.typing import NDArray
+
     from recordkit.records import Chunk
     from recordkit.schema import Schema
+    from recordkit.storage import RecordFile
 
 
 class Part(NamedTuple):
-    """Consecutive records of one file, on their way into a batch."""
+    """Records of one file, on their way into a batch.
+
+    Attributes:
+        path: The file's name, for errors; None where they are of several.
+        file: The file, where it is needed to find more of the records.
+        numbers: Their numbers in the file, where they do not follow each other from `chunk.first_record` on.
+    """
 
     chunk: Chunk
-    path: str
+    path: str | None
+    file: RecordFile | None = None
+    numbers: NDArray[np.int64] | None = None
+
+    def record_numbers(self, start: int, stop: int) -> NDArray[np.int64]:
+        """Return the numbers of records [start, stop) of the part in their file."""
+        if self.numbers is not None:
+            return self.numbers[start:stop]
+        return np.arange(self.chunk.first_record + start, self.chunk.first_record + stop, dtype=np.int64)
+
+    def cut(self, start: int, stop: int) -> Part:
+        """Return records [start, stop) of the part."""
+        numbers = None if self.numbers is None else self.numbers[start:stop]
+        return self._replace(chunk=self.chunk.slice(start, stop), numbers=numbers)
+
+    def pick(self, indices: NDArray[np.uint64]) -> Part:
+        """Return some records of the part."""
+        numbers = self.record_numbers(0, len(self.chunk))[indices.astype(np.int64)]
+        return self._replace(chunk=self.chunk.pick(indices), numbers=numbers)
 
 
 class Making(Protocol):
     """What is made of records."""
 
-    def batch(self, chunk: Chunk, start: int, stop: int, path: str | None) -> Any:
-        """Return what records [start, stop) of a chunk make."""
+    def batch(self, part: Part, start: int, stop: int) -> Any:
+        """Return what records [start, stop) of a part make."""
         ...
 
     def joined(self, parts: Sequence[Part]) -> Any:
         """Return what the records of all parts make."""
         ...
 
-    def row(self, chunk: Chunk, path: str) -> Any:
-        """Return what the first record of a chunk makes."""
+    def row(self, part: Part) -> Any:
+        """Return what the first record of a part makes."""
         ...
 
     def rows(self, batch: Any) -> Iterable[Any]:
@@ -64,21 +93,38 @@ class Columns:
     schema: Schema
     names: tuple[str, ...] | None
 
-    def batch(self, chunk: Chunk, start: int, stop: int, path: str | None) -> Batch:
+    def batch(self, part: Part, start: int, stop: int) -> Batch:
         """Return records as columns."""
-        return self.schema.decode(chunk, select=self.names, start=start, stop=stop, path=path)
+        if part.numbers is None:
+            return self.schema.decode(part.chunk, select=self.names, start=start, stop=stop, path=part.path)
+        return self.mixed(part.chunk.slice(start, stop), partial(_fetch_each, self, part.cut(start, stop)))
 
     def joined(self, parts: Sequence[Part]) -> Batch:
         """Return the records of all parts as columns."""
         if len(parts) == 1:
-            return self.batch(parts[0].chunk, 0, len(parts[0].chunk), parts[0].path)
+            return self.batch(parts[0], 0, len(parts[0].chunk))
         chunk = _core.join([part.chunk for part in parts])
-        origins = [_Origin(len(c), c.first_record, c.file_offset, path) for c, path in parts]
-        return mixed_batch(self, chunk, partial(_each_alone, self, chunk, origins))
+        if any(part.numbers is not None for part in parts):
+            return self.mixed(chunk, partial(_fetch_each, self, *parts))
+        origins = [_Origin(len(p.chunk), p.chunk.first_record, p.chunk.file_offset, p.path) for p in parts]
+        return self.mixed(chunk, partial(_each_alone, self, chunk, origins))
 
-    def row(self, chunk: Chunk, path: str) -> dict[str, Any]:
+    def mixed(self, chunk: Chunk, again: Callable[[], object]) -> Batch:
+        """Return records that came from several places as one batch.
+
+        Args:
+            chunk: The records; their numbers in it mean nothing.
+            again: Makes the same of each record where it came from, to raise an error that names the place.
+        """
+        try:
+            return _MixedBatch(self.schema.decode(chunk, select=self.names), again)
+        except (SchemaError, CorruptRecordError):
+            again()
+            raise
+
+    def row(self, part: Part) -> dict[str, Any]:
         """Return one record as a dict."""
-        return self.schema.decode_row(chunk, select=self.names, path=path)
+        return self.schema.decode_row(part.chunk, select=self.names, path=part.path)
 
     def rows(self, batch: Batch) -> Iterator[dict[str, Any]]:
         """Return the rows of a batch as dicts."""
@@ -100,9 +146,10 @@ class Payloads:
 
     parse: Callable[[bytes], Any] | None = None
 
-    def batch(self, chunk: Chunk, start: int, stop: int, path: str | None) -> list[Any]:
+    def batch(self, part: Part, start: int, stop: int) -> list[Any]:
         """Return one object a record."""
-        return self.each(list(chunk.slice(start, stop)), lambda i: (path, chunk.first_record + start + i))
+        payloads = list(part.chunk.slice(start, stop))
+        return self.each(payloads, lambda i: (part.path, int(part.record_numbers(start, stop)[i])))
 
     def each(self, payloads: list[bytes], place: Callable[[int], tuple[str | None, int]]) -> list[Any]:
         """Return one object a payload; `place` tells file and record of payload i, to name in errors."""
@@ -122,11 +169,11 @@ class Payloads:
 
     def joined(self, parts: Sequence[Part]) -> list[Any]:
         """Return one object a record."""
-        return [row for part in parts for row in self.batch(part.chunk, 0, len(part.chunk), part.path)]
+        return [row for part in parts for row in self.batch(part, 0, len(part.chunk))]
 
-    def row(self, chunk: Chunk, path: str) -> Any:
+    def row(self, part: Part) -> Any:
         """Return the object of one record."""
-        return self.batch(chunk, 0, 1, path)[0]
+        return self.batch(part, 0, 1)[0]
 
     def rows(self, batch: list[Any]) -> list[Any]:
         """Return the objects."""
@@ -142,13 +189,13 @@ class _Origin(NamedTuple):
     records: int
     first_record: int
     offset: int
-    path: str
+    path: str | None
 
 
 class _MixedBatch(Batch):
     """A batch of records from several places, whose errors name the place."""
 
-    def __init__(self, batch: Batch, again: Callable[[], None]) -> None:
+    def __init__(self, batch: Batch, again: Callable[[], object]) -> None:
         super().__init__(batch._columns, len(batch), batch._valid)
         self._again = again
 
@@ -160,25 +207,18 @@ class _MixedBatch(Batch):
             raise
 
 
-def mixed_batch(making: Columns, chunk: Chunk, again: Callable[[], None]) -> Batch:
-    """Return records that came from several places as one batch.
-
-    Args:
-        making: What to make of them.
-        chunk: The records; their numbers in it mean nothing.
-        again: Makes the same of each record where it came from, to raise an error that names the place.
-    """
-    try:
-        return _MixedBatch(making.batch(chunk, 0, len(chunk), None), again)
-    except (SchemaError, CorruptRecordError):
-        again()
-        raise
-
-
 def _each_alone(making: Columns, chunk: Chunk, origins: Sequence[_Origin]) -> None:
     at = 0
     for origin in origins:
         piece = chunk.slice(at, at + origin.records)
         at += origin.records
         numbered, _, _ = _core.scan(piece, NO_LIMIT, origin.offset, origin.first_record)
-        making.check(making.batch(numbered, 0, len(numbered), origin.path))
+        making.check(making.batch(Part(numbered, origin.path), 0, len(numbered)))
+
+
+def _fetch_each(making: Columns, *parts: Part) -> None:
+    """Make the same of each record, read once more from where it stands."""
+    for part in parts:
+        for number in part.record_numbers(0, len(part.chunk)).tolist():
+            if part.file is not None:
+                making.check(making.batch(Part(part.file.fetch_one(number), part.path), 0, 1))

@@ -17,7 +17,7 @@ from recordkit.storage import PipeFile
 from recordkit.workers import AUTO, Workers
 
 from . import _show
-from ._batching import Columns, Payloads
+from ._batching import Payloads
 from ._flow import Flow
 from ._skipping import Skipping
 
@@ -99,8 +99,8 @@ class Dataset:
 
     @cached_property
     def _making(self) -> Making:
-        schema = self._records.schema if self._parse is None else None
-        return Payloads(self._parse) if schema is None else Columns(schema, self._names)
+        making = self._records.making(self._names) if self._parse is None else None
+        return making or Payloads(self._parse)
 
     # --- Which of it
 
@@ -220,7 +220,7 @@ class Dataset:
         before = len(log.damage)
         if log.tolerant:
             making = Skipping(making, log)
-        flow = Flow(records.files[at:], first, count, size, making, records.open_stream, _workers.count(workers))
+        flow = Flow(records.files[at:], first, count, size, making, records, _workers.count(workers))
         for batch in flow:
             if len(batch):
                 yield batch

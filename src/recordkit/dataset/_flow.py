@@ -8,22 +8,38 @@ from __future__ import annotations
 
 import threading
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from ._batching import Part
+from recordkit.errors import CorruptRecordError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
 
     from recordkit.records import Chunk
     from recordkit.storage import RecordFile, Stream
 
-    from ._batching import Making
+    from ._batching import Making, Part
 
 _Made: TypeAlias = "Part | list[Any] | BaseException"
 
 _PIECE_BYTES = 1 << 20  # fits a processor's cache beside what is made of it
 _SMALL_BYTES = 4 << 20  # less than this is done before threads have started
+
+
+class Source(Protocol):
+    """Where records come from."""
+
+    def open_stream(self, file: RecordFile, first: int) -> Stream:
+        """Return the records of a file from number `first` on."""
+        ...
+
+    def part(self, file: RecordFile, chunk: Chunk) -> Part:
+        """Return what is seen of some records of a file."""
+        ...
+
+    def living(self, file: RecordFile, number: int) -> int:
+        """Return how many of a file's records before this one are seen."""
+        ...
 
 
 class Flow:
@@ -35,7 +51,7 @@ class Flow:
         count: How many records to give; None for all.
         size: How many records a batch has.
         making: What is made of them.
-        open_stream: Opens a file from a record on.
+        source: Opens files, and knows which records are seen.
         workers: How many threads.
     """
 
@@ -46,7 +62,7 @@ class Flow:
         count: int | None,
         size: int,
         making: Making,
-        open_stream: Callable[[RecordFile, int], Stream],
+        source: Source,
         workers: int,
     ) -> None:
         self._files = files
@@ -54,10 +70,9 @@ class Flow:
         self._count = count
         self._size = size
         self._making = making
-        self._open_stream = open_stream
         self._workers = workers
         self._pieces = 1  # batches a chunk
-        self._feed = _Feed(files, first, size, open_stream)
+        self._feed = _Feed(files, first, size, source)
 
     def __iter__(self) -> Iterator[Any]:
         if self._count == 0:
@@ -65,56 +80,64 @@ class Flow:
         threads = self._workers > 1 and _larger_than(self._files, _SMALL_BYTES)
         return self._assembled(self._by_threads() if threads else self._alone())
 
-    def _alone(self) -> Iterator[list[_Made]]:
+    def _alone(self) -> Generator[list[_Made], None, None]:
         while (taken := self._feed.take(self._pieces)) is not None:
             yield self._made(*taken)
 
-    def _made(self, file: int, chunk: Chunk, position: int) -> list[_Made]:
+    def _made(self, part: Part, position: int) -> list[_Made]:
         """Return what a chunk gives: whole batches, and at its two ends records for batches across chunks."""
-        size, path = self._size, self._files[file].name
+        size, chunk = self._size, part.chunk
         self._pieces = max(1, _PIECE_BYTES * len(chunk) // max(1, chunk.nbytes) // size)
         count = len(chunk) if self._count is None else min(len(chunk), max(0, self._count - position))
         start = min(count, -position % size)
         stop = start + (count - start) // size * size
         made: list[_Made] = []
         if start:
-            made.append(Part(chunk.slice(0, start), path))
+            made.append(part.cut(0, start))
         batches: list[Any] = []
         made.append(batches)
         for at in range(start, stop, size):
             try:
-                batches.append(self._making.batch(chunk, at, at + size, path))
+                batches.append(self._making.batch(part, at, at + size))
             except BaseException as error:
                 made.append(error)  # behind the batches before it, however many share a chunk with them
                 return made
         if stop < count:
-            made.append(Part(chunk.slice(stop, count), path))
+            made.append(part.cut(stop, count))
         return made
 
-    def _assembled(self, made: Iterator[list[_Made]]) -> Iterator[Any]:
+    def _assembled(self, made: Generator[list[_Made], None, None]) -> Iterator[Any]:
         """Yield whole batches, with those across chunks put together."""
         parts: list[Part] = []
         given = held = 0
-        for items in made:
-            for item in items:
-                if isinstance(item, list):
-                    yield from item
-                    given += len(item) * self._size
-                    continue
-                if isinstance(item, BaseException):
-                    raise item
-                parts.append(item)
-                held += len(item.chunk)
-                if held == self._size:
-                    yield self._making.joined(parts)
-                    given += held
-                    parts, held = [], 0
-            if given + held == self._count:
-                break
+        failure: BaseException | None = None
+        try:
+            for items in made:
+                for item in items:
+                    if isinstance(item, list):
+                        yield from item
+                        given += len(item) * self._size
+                        continue
+                    if isinstance(item, BaseException):
+                        raise item
+                    parts.append(item)
+                    held += len(item.chunk)
+                    if held == self._size:
+                        whole, parts, held = parts, [], 0
+                        yield self._making.joined(whole)
+                        given += self._size
+                if given + held == self._count:
+                    break
+        except CorruptRecordError as error:
+            failure = error  # the sound records before it come first
+        finally:
+            made.close()  # now, and by this thread: an error's traceback may keep it for long
         if parts:
             yield self._making.joined(parts)
+        if failure is not None:
+            raise failure
 
-    def _by_threads(self) -> Iterator[list[_Made]]:
+    def _by_threads(self) -> Generator[list[_Made], None, None]:
         crew = _Crew(self._workers, self._feed, lambda: self._feed.take(self._pieces), self._made)
         try:
             yield from crew.results()
@@ -142,12 +165,10 @@ class _Feed:
         failure: The first in the order of those that are known.
     """
 
-    def __init__(
-        self, files: Sequence[RecordFile], first: int, size: int, open_stream: Callable[[RecordFile, int], Stream]
-    ) -> None:
+    def __init__(self, files: Sequence[RecordFile], first: int, size: int, source: Source) -> None:
         self._files = files
         self._size = size
-        self._open_stream = open_stream
+        self._source = source
         self._lock = threading.Lock()
         self._turn = threading.Lock()  # to open the next file
         self.failure: BaseException | None = None
@@ -156,18 +177,20 @@ class _Feed:
         self._first = first
         self._open: tuple[int, Stream | None] = (-1, None)  # one object: it is looked at without the lock
 
-    def take(self, pieces: int) -> tuple[int, Chunk, int] | None:
-        """Return (file, chunk, position of its first record), or None at the end."""
+    def take(self, pieces: int) -> tuple[Part, int] | None:
+        """Return some records and the position of the first in the order, or None at the end."""
         while True:
             if self.failure is not None:
                 raise self.failure
             file, stream = self._open
             try:
-                chunk = None if stream is None else _some(stream, pieces * self._size)
+                chunk = None if stream is None else stream.read(pieces * self._size)
                 if stream is not None and (failure := getattr(stream, "failure", None)) is not None:
                     self._fail(file, failure)  # the next reading of this stream would raise it, and there may be none
                 if chunk is not None:
-                    return file, chunk, self._starts[file] + chunk.first_record
+                    if (taken := self._placed(file, chunk)) is not None:
+                        return taken
+                    continue
                 if file >= len(self._files):
                     return None
                 taken = self._open_next(file)
@@ -183,35 +206,35 @@ class _Feed:
             if self.failure is None or at < self._failed_at:
                 self.failure, self._failed_at = error, at
 
-    def _open_next(self, ended: int) -> tuple[int, Chunk, int] | None:
+    def _placed(self, file: int, chunk: Chunk) -> tuple[Part, int] | None:
+        """Return what is seen of a chunk and where it stands in the order; None if that is nothing."""
+        part = self._source.part(self._files[file], chunk)
+        position = self._starts[file] + self._source.living(self._files[file], chunk.first_record)
+        return (part, position) if len(part.chunk) else None
+
+    def _open_next(self, ended: int) -> tuple[Part, int] | None:
         """Open the file behind `ended`, unless another thread was faster."""
         with self._turn:
             file, stream = self._open
             if file != ended:
                 return None
-            position = self._starts[file] + stream.next_record if stream is not None else 0
+            position = 0
+            if stream is not None:
+                position = self._starts[file] + self._source.living(self._files[file], stream.next_record)
             number = file + 1
             if number == len(self._files):
                 self._open = number, None
                 return None
             first = self._first if number == 0 else 0
-            stream = self._open_stream(self._files[number], first)
-            self._starts.append(position - first)
+            stream = self._source.open_stream(self._files[number], first)
+            self._starts.append(position - self._source.living(self._files[number], first))
             lead = -position % self._size
             try:
                 # What is lacking to a whole batch comes first, so that the pieces behind it are whole batches.
                 chunk = stream.read(lead) if lead else None
             finally:
                 self._open = number, stream
-            return (number, chunk, position) if chunk is not None and len(chunk) else None
-
-
-def _some(stream: Stream, records: int) -> Chunk | None:
-    """Return the next chunk that is not that of a gzip member without records."""
-    chunk = stream.read(records)
-    while chunk is not None and not len(chunk):
-        chunk = stream.read(records)
-    return chunk
+            return None if chunk is None else self._placed(number, chunk)
 
 
 class _Crew:
@@ -245,14 +268,14 @@ class _Crew:
                 taken = self._take()
                 if taken is None:
                     return
-                _, chunk, position = taken
+                part, position = taken
                 result: Any
                 try:
                     result = self._make(*taken)
                 except BaseException as error:
                     result = error
                 with self._change:
-                    self._done[position] = (len(chunk), result)
+                    self._done[position] = (len(part.chunk), result)
                     self._change.notify()
         except BaseException:
             # It is the feed's failure, raised behind all that was given out before. Who waits for room has to know.
@@ -287,5 +310,6 @@ class _Crew:
         for _ in self._threads:
             self._room.release()
         for thread in self._threads:
-            thread.join()
+            if thread is not threading.current_thread():  # which may be the one that collects what was forgotten
+                thread.join()
         self._done.clear()

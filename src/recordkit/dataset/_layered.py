@@ -6,7 +6,7 @@ Nothing is put together on the wire: each field is decoded from the file that ho
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from recordkit import _core
 from recordkit.columns import Batch
-from recordkit.errors import SchemaError
+from recordkit.errors import CorruptRecordError, SchemaError
 from recordkit.schema import Schema
 from recordkit.storage import LocalFile
 
@@ -56,6 +56,11 @@ class Stack:
             owners.update(dict.fromkeys(layer.schema.names, layer))
         return owners
 
+    @property
+    def added(self) -> frozenset[str]:
+        """The fields that are found in layers."""
+        return frozenset(name for layer in self.layers for name in layer.schema.names)
+
     def schema(self, base: Schema | None) -> Schema | None:
         """Return the fields that are seen through the layers."""
         if base is None or not self.layers:
@@ -81,6 +86,11 @@ class Stack:
             layer.check(file)
         with self._lock:
             self._checked.add(file.name)
+
+    def file_of(self, layer: Layer, file: RecordFile) -> RecordFile:
+        """Return the file of a layer that stands beside one of the base."""
+        self.check(file)
+        return layer.files[_name_of(file)]
 
     def deleted(self, file: RecordFile) -> NDArray[np.int64]:
         """Return the numbers of the records of a file that were deleted, in rising order."""
@@ -119,55 +129,66 @@ def physical(deleted: NDArray[np.int64], numbers: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Layered(Columns):
+class Layered:
     """Columns of fields from records and from layers.
 
     Attributes:
-        schema: Of the records themselves.
-        names: The fields to read of them.
+        base: What to read of the records themselves.
+        added: The layers that hold other fields, with what to read of each.
         order: The names of all fields, in the order of the batch.
-        added: The layers that hold the others, with what to read of each.
+        stack: All layers.
     """
 
-    order: tuple[str, ...] = ()
-    added: tuple[tuple[Layer, Columns], ...] = ()
-    stack: Stack | None = None
+    base: Columns
+    added: tuple[tuple[Layer, Columns], ...]
+    order: tuple[str, ...]
+    stack: Stack
 
     def batch(self, part: Part, start: int, stop: int) -> Batch:
         """Return records as columns."""
-        return self._merged(super().batch(part, start, stop), list(self._beside(part, start, stop)))
-
-    def _beside(self, part: Part, start: int, stop: int) -> Iterator[Batch]:
-        for layer, columns in self.added:
-            yield columns.batch(self._aligned(layer, part, start, stop), 0, stop - start)
+        beside = [
+            columns.batch(self._aligned(layer, part, start, stop), 0, stop - start) for layer, columns in self.added
+        ]
+        return self.merged(self.base.batch(part, start, stop), beside)
 
     def _aligned(self, layer: Layer, part: Part, start: int, stop: int) -> Part:
         """Return the records of a layer that stand beside those of a part."""
         assert part.file is not None
-        assert self.stack is not None
-        self.stack.check(part.file)
-        file = layer.files[_name_of(part.file)]
+        file = self.stack.file_of(layer, part.file)
         return Part(file.fetch(part.record_numbers(start, stop)), file.name, file)
 
     def joined(self, parts: Sequence[Part]) -> Batch:
         """Return the records of all parts as columns."""
-        if len(parts) == 1:
-            return self.batch(parts[0], 0, len(parts[0].chunk))
-        base = super().joined(parts)
-        beside = []
-        for layer, columns in self.added:
-            aligned = [self._aligned(layer, part, 0, len(part.chunk)) for part in parts]
-            beside.append(columns.joined(aligned))
-        return self._merged(base, beside)
+        beside = [
+            columns.joined([self._aligned(layer, part, 0, len(part.chunk)) for part in parts])
+            for layer, columns in self.added
+        ]
+        return self.merged(self.base.joined(parts), beside)
 
-    def _merged(self, base: Batch, beside: Sequence[Batch]) -> Batch:
+    def merged(self, base: Batch, beside: Sequence[Batch]) -> Batch:
+        """Return one batch of the columns of several, in order."""
         found: Mapping[str, Batch] = {name: batch for batch in (base, *beside) for name in batch.names}
         columns = {name: partial(found[name].__getitem__, name) for name in self.order}
-        masks = {name: found[name].valid(name) for name in self.order if found[name].has_mask(name)}
+        masks = {name: found[name].valid(name) for name in self.order if found[name].may_lack(name)}
         return Batch(columns, len(base), masks)
 
+    def row(self, part: Part) -> dict[str, Any]:
+        """Return one record as a dict."""
+        row = self.base.row(part)
+        for layer, columns in self.added:
+            row |= columns.row(self._aligned(layer, part, 0, 1))
+        return {name: row[name] for name in self.order}
 
-def making_of(base: Schema, stack: Stack, names: Sequence[str] | None) -> Columns:
+    def rows(self, batch: Batch) -> Iterator[dict[str, Any]]:
+        """Return the rows of a batch as dicts."""
+        return batch.rows()
+
+    def check(self, batch: Batch) -> None:
+        """Make every column, which finds values that are not what was declared."""
+        self.base.check(batch)
+
+
+def making_of(base: Schema, stack: Stack, names: Sequence[str] | None) -> Columns | Layered:
     """Return what reads these fields, wherever they are."""
     if not stack:
         return Columns(base, None if names is None else tuple(names))
@@ -183,7 +204,17 @@ def making_of(base: Schema, stack: Stack, names: Sequence[str] | None) -> Column
         if layer is not None:
             of_layers.setdefault(str(layer.path), (layer, []))[1].append(name)
     added = tuple((layer, Columns(layer.schema, tuple(fields))) for layer, fields in of_layers.values())
-    return Layered(base, tuple(name for name in order if owners[name] is None), order, added, stack)
+    own = Columns(base, tuple(name for name in order if owners[name] is None))
+    return Layered(own, added, order, stack)
+
+
+def declared_making(declared: Schema, base: Schema, stack: Stack, names: Sequence[str] | None) -> Columns | Layered:
+    """Return what reads these fields as the caller has declared them; those of layers are as they were written."""
+    order = tuple(declared.names) if names is None else tuple(names)
+    making = making_of(base, stack, order)
+    if isinstance(making, Columns):
+        return Columns(declared, names if names is None else tuple(names))
+    return replace(making, base=Columns(declared, making.base.names))
 
 
 def merged_chunk(part: Part, base: Schema, stack: Stack) -> Chunk:
@@ -200,16 +231,16 @@ def merged_chunk(part: Part, base: Schema, stack: Stack) -> Chunk:
         kept = [name for name in layer.schema.names if owners.get(name) is layer]
         if not kept or part.file is None:
             continue
-        stack.check(part.file)
-        tail = layer.files[_name_of(part.file)].fetch(part.record_numbers(0, len(part.chunk)))
+        tail = stack.file_of(layer, part.file).fetch(part.record_numbers(0, len(part.chunk)))
         gone = {feature for name in layer.schema.names if name not in kept for feature in layer.schema.wire_names(name)}
         chunk = _rewritten(chunk, set(), sequence, _rewritten(tail, gone, False, None) if gone else tail)
     return chunk
 
 
 def _rewritten(chunk: Chunk, drop: set[str], sequence: bool, tail: Chunk | None) -> Chunk:
-    *fault, changed = _core.rewrite(chunk, drop, {}, set(), set(), sequence, tail)
-    if fault[0]:
-        message = f"record {chunk.first_record + fault[2]}: its payload is no sound Example"
-        raise SchemaError(message, record=chunk.first_record + fault[2])
+    fault, _, record, byte, _, changed = _core.rewrite(chunk, drop, {}, set(), set(), sequence, tail)
+    if fault:
+        number = chunk.first_record + record
+        message = f"record {number}: its payload is no sound Example, from its byte {byte} on"
+        raise CorruptRecordError(message, record=number, byte=byte, kind="malformed")
     return changed

@@ -15,9 +15,10 @@ from recordkit.errors import CorruptRecordError, SchemaError
 from recordkit.schema import Schema
 from recordkit.storage import PipeFile
 
-from ._batching import Columns, Part, Payloads, mixed_batch
+from ._batching import Columns, Part, Payloads
 from ._damage_log import DamageLog
 from ._declared import check_declared
+from ._layered import Layered, Stack, declared_making, living, making_of, physical
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recordkit.records import Chunk
-    from recordkit.storage import RecordFile, Stream
+    from recordkit.storage import Layer, RecordFile, Stream
 
     from ._batching import Making
 
@@ -43,6 +44,7 @@ class Records:
         declared: The schema that the caller expects.
         log: Where damage goes.
         examples: Whether payloads are to be taken for Examples at all.
+        stack: What was changed about the records beside them.
     """
 
     def __init__(
@@ -53,15 +55,18 @@ class Records:
         log: DamageLog,
         *,
         examples: bool = True,
+        stack: Stack | None = None,
     ) -> None:
         self.files = tuple(files)
+        self.stack = stack or Stack()
         self.known = known
         self.declared = declared
         self.log = log
         self.examples = examples
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.files, self.known, self.declared, self.log.on_error, self.log.max_bad, self.examples)
+        log = self.log
+        return _restored, (self.files, self.known, self.declared, log.on_error, log.max_bad, self.examples, self.stack)
 
     @cached_property
     def ends(self) -> NDArray[np.int64]:
@@ -74,9 +79,12 @@ class Records:
 
     def _counts(self) -> list[int]:
         if len(self.files) < 2 or all(file.shard is not None for file in self.files):
-            return [self._count(file) for file in self.files]
+            return [self._living_count(file) for file in self.files]
         with ThreadPoolExecutor(min(8, 2 * workers.count(workers.AUTO)), "recordkit-count") as pool:
-            return list(pool.map(self._count, self.files))
+            return list(pool.map(self._living_count, self.files))
+
+    def _living_count(self, file: RecordFile) -> int:
+        return self.living(file, self._count(file))
 
     def _count(self, file: RecordFile) -> int:
         try:
@@ -118,9 +126,27 @@ class Records:
         if self.declared is not None:
             self._check_declared(self.declared)
             return self.declared
-        return self.known or self._inferred()
+        return self.stack.schema(self.own_schema)
+
+    @cached_property
+    def own_schema(self) -> Schema | None:
+        """What the records themselves hold, whatever was added or hidden beside them."""
+        return (self.known or self._inferred()) if self.examples else None
+
+    def making(self, names: tuple[str, ...] | None) -> Making | None:
+        """Return what makes columns of these fields, wherever they are; None if the payloads are no Examples."""
+        schema = self.schema
+        if schema is None:
+            return None
+        if not self.stack:
+            return Columns(schema, names)
+        if self.declared is None:
+            return making_of(self.own_schema or Schema({}), self.stack, names)
+        return declared_making(self.declared, self.own_schema or Schema({}), self.stack, names)
 
     def _check_declared(self, declared: Schema) -> None:
+        if self.stack.layers:
+            declared = declared.select(*(name for name in declared.names if name not in self.stack.added))
         sample = next(self._firsts(self.files), None)
         if sample is not None:
             check_declared(declared, sample, self.known)
@@ -167,7 +193,7 @@ class Records:
         except CorruptRecordError:
             return None  # payloads of another kind
         except SchemaError as error:
-            paths = dict.fromkeys(part.path for part in samples)
+            paths = dict.fromkeys(part.path or "" for part in samples)
             error.add_note(f"Found in the first records of {', '.join(paths)}.")
             raise
         # Other messages may pass for Examples all of whose fields are unknown, such as the events of TensorBoard.
@@ -178,49 +204,80 @@ class Records:
         """Return the records of a file from number `first` on."""
         return file.stream(first, tell=self.log.tell if self.log.tolerant else None)
 
+    def living(self, file: RecordFile, number: int) -> int:
+        """Return how many of a file's records before this one are not deleted."""
+        return living(self.stack.deleted(file), number) if self.stack else number
+
+    def part(self, file: RecordFile, chunk: Chunk) -> Part:
+        """Return some records of a file without those that are deleted."""
+        if not self.stack:
+            return Part(chunk, file.name, file)
+        numbers = file.numbers_at(chunk.offsets) if self.log.tolerant else None
+        part = Part(chunk, file.name, file, numbers)
+        deleted = self.stack.deleted(file)
+        if not len(deleted):
+            return part
+        kept = np.flatnonzero(~np.isin(part.record_numbers(0, len(chunk)), deleted))
+        return part if len(kept) == len(chunk) else part.pick(kept.astype(np.uint64))
+
     def place(self, number: int) -> tuple[int, int]:
         """Return the file that holds a record, and the record's number there."""
-        file = int(np.searchsorted(self.ends, number, side="right"))
-        return file, number - (int(self.ends[file - 1]) if file else 0)
+        file = int(np.searchsorted(self.ends, number, side="right")) if len(self.files) > 1 else 0
+        inside = number - (int(self.ends[file - 1]) if file else 0)
+        return file, int(physical(self.stack.deleted(self.files[file]), inside)) if self.stack else inside
 
     def row(self, number: int, making: Making) -> Any:
         """Return what one record makes."""
-        at, record = (0, number) if len(self.files) == 1 else self.place(number)
+        at, record = self.place(number)
         file = self.files[at]
-        return making.row(file.fetch_one(record), file.name)
+        return making.row(Part(file.fetch_one(record), file.name, file))
 
     def many(self, numbers: NDArray[np.int64], making: Making) -> Any:
         """Return what these records make, read in the order of the files and given in the order asked for."""
-        chunk = self._fetched(numbers)
+        chunk = self._fetched(numbers, None)
         if isinstance(making, Payloads):
             return making.each(list(chunk), lambda i: self._named(int(numbers[i])))
-        assert isinstance(making, Columns)
-        return mixed_batch(making, chunk, partial(self._each_alone, numbers, making))
+        again = partial(self._each_alone, numbers, making)
+        if isinstance(making, Columns):
+            return making.mixed(chunk, again)
+        assert isinstance(making, Layered)
+        beside = [columns.mixed(self._fetched(numbers, layer), again) for layer, columns in making.added]
+        return making.merged(making.base.mixed(chunk, again), beside)
 
     def _named(self, number: int) -> tuple[str, int]:
         at, record = self.place(number)
         return self.files[at].name, record
 
-    def _each_alone(self, numbers: NDArray[np.int64], making: Columns) -> None:
+    def _each_alone(self, numbers: NDArray[np.int64], making: Making) -> None:
         for number in numbers.tolist():
             at, record = self.place(number)
-            making.check(making.batch(self.files[at].fetch_one(record), 0, 1, self.files[at].name))
+            file = self.files[at]
+            making.check(making.batch(Part(file.fetch_one(record), file.name, file), 0, 1))
 
-    def _fetched(self, numbers: NDArray[np.int64]) -> Chunk:
-        """Return records of any files, in the order of their numbers."""
+    def _inside(self, at: int, numbers: NDArray[np.int64], layer: Layer | None) -> Chunk:
+        """Return records of one file, or what a layer has for them."""
+        file = self.files[at]
+        if self.stack:
+            numbers = physical(self.stack.deleted(file), numbers)
+        return (file if layer is None else self.stack.file_of(layer, file)).fetch(numbers)
+
+    def _fetched(self, numbers: NDArray[np.int64], layer: Layer | None) -> Chunk:
+        """Return records of any files, in the order of their numbers; or what a layer has for them."""
         if len(self.files) == 1:
-            return self.files[0].fetch(numbers)
+            return self._inside(0, numbers, layer)
         files = np.searchsorted(self.ends, numbers, side="right")
         order = np.argsort(files, kind="stable")
         chunks = []
         for at in np.unique(files).tolist():
             inside = numbers[files == at] - (int(self.ends[at - 1]) if at else 0)
-            chunks.append(self.files[at].fetch(inside))
+            chunks.append(self._inside(at, inside, layer))
         back = np.empty(len(order), np.uint64)
         back[order] = np.arange(len(order), dtype=np.uint64)
         joined = _core.join(chunks)
         return joined if (order[1:] > order[:-1]).all() else joined.pick(back)
 
 
-def _restored(files: Any, known: Any, declared: Any, on_error: Any, max_bad: Any, examples: bool) -> Records:
-    return Records(files, known, declared, DamageLog(on_error, max_bad), examples=examples)
+def _restored(
+    files: Any, known: Any, declared: Any, on_error: Any, max_bad: Any, examples: bool, stack: Stack
+) -> Records:
+    return Records(files, known, declared, DamageLog(on_error, max_bad), examples=examples, stack=stack)

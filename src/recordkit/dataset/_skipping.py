@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from recordkit import _core
 from recordkit.errors import CorruptRecordError, SchemaError
 from recordkit.storage import Damage
 
 from ._batching import Part
+from ._layered import Layered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -28,42 +30,48 @@ class Skipping:
     making: Making
     log: DamageLog
 
-    def batch(self, chunk: Chunk, start: int, stop: int, path: str | None) -> Any:
+    def batch(self, part: Part, start: int, stop: int) -> Any:
         """Return what the good ones of records [start, stop) make."""
-        return self._kept(chunk.slice(start, stop), path)
+        good = self._good(part.cut(start, stop))
+        return self.making.batch(good, 0, len(good.chunk))
 
     def joined(self, parts: Sequence[Part]) -> Any:
         """Return what the good records of all parts make."""
-        return self.making.joined([Part(self._good(part.chunk, part.path), part.path) for part in parts])
+        return self.making.joined([self._good(part) for part in parts])
 
-    def _kept(self, chunk: Chunk, path: str | None) -> Any:
-        return self.making.batch(good := self._good(chunk, path), 0, len(good), path)
-
-    def _good(self, chunk: Chunk, path: str | None) -> Chunk:
-        good = np.arange(len(chunk), dtype=np.uint64)
-        at = 0
-        while at < len(good):
+    def _good(self, part: Part) -> Part:
+        """Leave out records that nothing can be made of."""
+        # Numbered from 0, so that an error tells which it was; the part keeps the numbers that people know.
+        bare = Part(_core.join([part.chunk]), part.path)
+        good = np.arange(len(part.chunk), dtype=np.uint64)
+        while len(good):
+            rest = bare.chunk if len(good) == len(part.chunk) else bare.chunk.pick(good)
             try:
-                rest = chunk if len(good) == len(chunk) else chunk.pick(good)
-                self.making.check(self.making.batch(rest, 0, len(rest), path))
+                self._check(part, rest)
                 break
             except (SchemaError, CorruptRecordError) as error:
-                at = (error.record or 0) - rest.first_record
-                bad = chunk.slice(int(good[at]), int(good[at]) + 1)
-                self._tell(bad, path, error)
+                at = error.record or 0
+                self._tell(part.cut(int(good[at]), int(good[at]) + 1), error)
                 good = np.delete(good, at)
-        return chunk if len(good) == len(chunk) else chunk.pick(good)
+        return part if len(good) == len(part.chunk) else part.pick(good)
 
-    def _tell(self, bad: Chunk, path: str | None, error: SchemaError | CorruptRecordError) -> None:
+    def _check(self, part: Part, rest: Chunk) -> None:
+        making = self.making
+        if isinstance(making, Layered):
+            making = making.base  # what layers add was checked when it was written
+        making.check(making.batch(Part(rest, part.path), 0, len(rest)))
+
+    def _tell(self, bad: Part, error: SchemaError | CorruptRecordError) -> None:
         kind = "malformed" if isinstance(error, CorruptRecordError) else "schema"
         words = str(error).partition("\n")[0]
         if isinstance(error, CorruptRecordError):  # which names a place, and one among those that are left
             words = words.partition(f" at byte {error.offset}: ")[2] or words
-        self.log.tell(Damage(path or "", kind, bad.first_record, bad.file_offset, bad.nbytes, words))
+        number, chunk = int(bad.record_numbers(0, 1)[0]), bad.chunk
+        self.log.tell(Damage(bad.path or "", kind, number, chunk.file_offset, chunk.nbytes, words))
 
-    def row(self, chunk: Chunk, path: str) -> Any:
-        """Return what the first record of a chunk makes."""
-        return self.making.row(chunk, path)
+    def row(self, part: Part) -> Any:
+        """Return what the first record of a part makes."""
+        return self.making.row(part)
 
     def rows(self, batch: Any) -> Iterable[Any]:
         """Return the rows of what `batch` returned."""

@@ -125,7 +125,8 @@ def _flat(column: NDArray[Any] | BytesColumn | Ragged) -> tuple[NDArray[Any] | B
         for level in column.offsets[1:]:
             bounds = level[bounds]
     else:
-        values, bounds = column.reshape((-1, *column.shape[2:])), np.arange(len(column) + 1) * column.shape[1]
+        rows, width, *inner = column.shape
+        values, bounds = column.reshape((rows * width, *inner)), np.arange(rows + 1) * width
     if bounds[0] != 0 or bounds[-1] != len(values):
         values, bounds = values[int(bounds[0]) : int(bounds[-1])], bounds - bounds[0]
     size = int(np.prod(values.shape[1:], dtype=np.int64))

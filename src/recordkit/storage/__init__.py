@@ -8,6 +8,7 @@ from ._commit import commit
 from ._create import append, create, discard, quarantined, write
 from ._damage import Damage
 from ._index import Fingerprint, Index
+from ._layers import Base, Layer, layer_facts, layers_of, new_layer
 from ._locate import Located, locate
 from ._manifest import Manifest, Shard
 from ._publish import recover
@@ -20,10 +21,12 @@ from ._writer import Writer, Written
 
 __all__ = [
     "BadRow",
+    "Base",
     "ByteFile",
     "Damage",
     "Fingerprint",
     "Index",
+    "Layer",
     "LocalFile",
     "Located",
     "Lost",
@@ -40,7 +43,10 @@ __all__ = [
     "commit",
     "create",
     "discard",
+    "layer_facts",
+    "layers_of",
     "locate",
+    "new_layer",
     "quarantined",
     "read_text_index",
     "recover",

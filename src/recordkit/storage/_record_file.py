@@ -166,6 +166,22 @@ class RecordFile:
         """Return where the frame of every record starts, uncompressed, and how long it is."""
         return self._places.many(np.arange(len(self._places)))
 
+    def numbers_at(self, offsets: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Return the numbers of the records that start at these places, uncompressed.
+
+        Raises:
+            CorruptRecordError: None starts there, as far as is known.
+        """
+        starts = self.places()[0]
+        numbers = np.searchsorted(starts, offsets)
+        if len(numbers) and (int(numbers[-1]) >= len(starts) or not np.array_equal(starts[numbers], offsets)):
+            message = (
+                f"{self.name}: behind damage, it cannot be told which records these are\n"
+                "  What was added beside them cannot be read with them: open with overlays=False."
+            )
+            raise CorruptRecordError(message, path=self.name, kind="unaligned")
+        return numbers.astype(np.int64)
+
     def write_index(self) -> Path:
         """Keep the index beside the file, and return where it is."""
         assert isinstance(self.file, LocalFile)

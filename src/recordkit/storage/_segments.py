@@ -29,9 +29,8 @@ if TYPE_CHECKING:
 _PIECE: Final = 1 << 20
 _MAGIC: Final = b"\x1f\x8b\x08"
 _OUR_HEADER: Final = 40
-_BACK: Final = 1 << 20
-_COST: Final = 64  # of trying a place, in bytes decompressed
-_MANY: Final = 10_000
+_COST: Final = 256  # of trying a place, where 16 bytes decompressed cost 1
+_MANY: Final = 10_000  # troubles, and members tried to their ends
 _TRIED: Final = 1 << 14  # bytes of a file that are looked at to see whether a member starts there
 _ENOUGH: Final = 1 << 12  # bytes decompressed without fault that chance does not make
 _FEXTRA: Final = 4
@@ -65,8 +64,9 @@ def segments(file: ByteFile, compression: Zipped, *, nested: bool = True) -> Ite
     Args:
         file: Where the bytes come from.
         compression: How they are compressed.
-        nested: Whether to give members that stand inside a damaged one with neither a member nor the end of the file
-            behind them. They may be part of its content rather than members of this file; the gap before them says so.
+        nested: Whether to give members that stand inside a damaged one and look like its content: neither a member nor
+            the end of the file follows, or all but the checksum of the damaged one is right. With them every member
+            that is whole is given; without, no gzip file of a payload that is. The gap before them says so.
 
     >>> import gzip, io
     >>> from recordkit.storage._bytes import ObjectFile
@@ -137,13 +137,13 @@ class _Search:
         self._troubles_left -= 1
         least = trouble.start + (1 if self._troubles_left > 0 else _TRIED)
         ours = self._only_ours(trouble)
-        if self._is_all_there(trouble, inflater):
+        if not self._nested and self._is_all_there(trouble, inflater):
             return self._found(max(least, trouble.at), trouble.at, ours=ours)
         # The end that a member tells is not gone to: damage may have brought another one's start there. It only says
         # up to where members may be content.
         told = self._end(trouble.start)
         sure = trouble.at if told is None else max(told, trouble.at)
-        return self._found(max(least, self._from(trouble)), sure, ours=ours, torn=told is None)
+        return self._found(max(least, self._from(trouble)), sure, ours=ours, torn=ours and told is None)
 
     def _only_ours(self, trouble: Trouble) -> bool:
         """Whether to look for members of ours only, so that a gzip file in a payload of theirs is not taken for one."""
@@ -153,7 +153,7 @@ class _Search:
         return self._header(trouble.start) is not None or self._header(0) is not None
 
     def _is_all_there(self, trouble: Trouble, inflater: Inflater) -> bool:
-        """Whether a member with a wrong checksum has the right size and end, so that no other was moved into it."""
+        """Whether a member with a wrong checksum has the right size and end: hardly was another one moved into it."""
         if trouble.fault is not Fault.CHECKSUM:
             return False
         behind = self._file.read_at(trouble.at + 4, 4 + len(_MAGIC))
@@ -173,69 +173,70 @@ class _Search:
     def _from(self, trouble: Trouble) -> int:
         """Where to look: from before the place of trouble on, for what led there may be the next member already.
 
-        Most codes of deflate mean something wherever one starts to read, so damage may show tens of KiB behind it.
+        Most codes of deflate mean something wherever one starts to read, so damage may show tens of KiB behind it; in
+        stored blocks, which may be anything, it shows only at the end of the member.
         """
         back = trouble.at - trouble.start
-        if self._header(trouble.start) is None:
-            back = min(_BACK, back)
         if back > self._back_left:
             return trouble.at
         self._back_left -= back
-        return trouble.at - back
+        return trouble.start
 
-    def _found(self, at: int, sure: int, *, ours: bool, torn: bool = True) -> int | None:
-        """Return where the first member from `at` on starts; before `sure` it must be more than a start."""
+    def _found(self, at: int, sure: int, *, ours: bool, torn: bool = False) -> int | None:
+        """Return where the first member from `at` on starts.
+
+        Before `sure` it must be whole, since it may be content; with `torn`, the start of one of ours is enough.
+        """
         piece = _TRIED
         while at < self._size:
             data = self._file.read_at(at, piece + _TRIED)
             place = data.find(_MAGIC)
             while 0 <= place < piece:
                 start, head = at + place, data[place : place + _TRIED]
-                if (self._is_ours if ours else self._is_member)(start, head) and (
-                    start >= sure
-                    or self._is_one_inside(start, sure, torn=torn and read_member_header(head) is not None)
-                ):
+                if self._is_one(start, head, sure, ours=ours, torn=torn):
                     return start
                 place = data.find(_MAGIC, place + (1 if self._tries_left > 0 else _TRIED))
             at, piece = at + piece, min(4 * piece, _PIECE)
         return None
 
-    def _is_one_inside(self, start: int, sure: int, *, torn: bool) -> bool:
-        """Whether a member is sound, before the place from which on members are no content of the damaged one.
+    def _is_one(self, start: int, head: bytes, sure: int, *, ours: bool, torn: bool) -> bool:
+        self._tries_left -= _COST
+        is_ours = read_member_header(head) is not None
+        if start >= sure or (torn and is_ours):
+            return (self._is_ours if ours else self._is_member)(start, head)
+        return (is_ours or not ours) and self._is_member(start, head) and self._is_whole(start, sure)
+
+    def _is_whole(self, start: int, sure: int) -> bool:
+        """Whether a member before `sure` is sound, and no content of the damaged one or wanted all the same.
 
         If those that follow each other from here on go beyond that place, or on to the end of the file or to a damaged
-        one, they are no gzip file in a payload. Others may be. One that is damaged itself is taken only if `torn`.
+        one, they are no gzip file in a payload. Others may be.
         """
+        self._troubles_left -= 1
         inflater = Inflater(self._file, "gzip", start, library=fastest())
         try:
-            while inflater.start <= sure and inflater.at - start <= self._back_left:
+            while inflater.start <= sure and inflater.at - start <= self._back_left and self._troubles_left > 0:
                 if not inflater.step(_PIECE):
                     return True
         except Trouble as trouble:
-            if trouble.start == start:
-                return torn
             inside = trouble.fault is Fault.TRAILING and trouble.start <= sure
-            self.inside = inside and self._nested
-            return self._nested or not inside
+            self.inside = inside and self._nested and trouble.start > start
+            return trouble.start > start and (self._nested or not inside)
         finally:
             self._back_left -= inflater.at - start
-        return inflater.start > start or torn
+        return inflater.start > start
 
     def _is_ours(self, start: int, data: bytes) -> bool:
-        self._tries_left -= _COST
-        if read_member_header(data) is None:
-            return False
-        return self._end(start) is not None or self._is_member(start, data)
+        return read_member_header(data) is not None and (self._end(start) is not None or self._is_member(start, data))
 
     def _is_member(self, start: int, data: bytes) -> bool:
         """Whether a member that starts here is sound, or at least its first bytes are."""
-        self._tries_left -= _COST
         try:
             stream = zlib.decompressobj(-zlib.MAX_WBITS)
             raw = stream.decompress(data[gzip_header_bytes(data) :], _TRIED)
         except (ValueError, Short, zlib.error):
             return False
-        self._tries_left -= len(raw)
+        self._tries_left -= len(raw) // 16
         last = start + len(data) >= self._size
         if not stream.eof:
             return len(raw) >= _ENOUGH or (last and len(raw) > 0)

@@ -114,7 +114,7 @@ class _Check:
         except CorruptRecordError as error:
             self._look_behind(error)
         sums = self._sums
-        if not self._damage and self._told not in (None, sums.records):
+        if not self._damage and self._is_miscounted:
             words = f"the headers of its gzip members say {self._told:,} records, and {sums.records:,} are there"
             self._damage.append(Damage(self._file.name, "gzip_damaged", sums.records, 0, 0, words))
         size = size or sums.raw_bytes
@@ -213,7 +213,8 @@ class _Check:
             if self._payloads is not None:
                 self._damage += self._payloads.check(item)
             self._tell(item.nbytes)
-        if not found or (self._compression is None and found[0].offset != offset):
+        again = not found or (self._compression is None and found[0].offset != offset)
+        if again and not self._is_miscounted:  # which is told at the end
             words = unstable_words(error, still_there=first > 0)
             damage = self._as_damage(error, first if self._compression is None else 0)
             found.append(replace(damage, kind="unstable_read", words=words))
@@ -237,6 +238,10 @@ class _Check:
         if advice := how_to_accept(self._file.name, found.kind).strip():
             self._notes.append(advice)
         return True
+
+    @property
+    def _is_miscounted(self) -> bool:
+        return self._told not in (None, self._sums.records)
 
     @property
     def _raw(self) -> bool:

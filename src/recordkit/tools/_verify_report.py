@@ -76,7 +76,8 @@ class FileReport:
 
     def _headline(self) -> str:
         if self.verdict in ("sound", "damaged"):
-            return f"{self.verdict}, {_counted(self.records, 'sound record')} in {in_words(self.bytes)}"
+            what = "record" if self.ok else "sound record"
+            return f"{self.verdict}, {_counted(self.records, what)} in {in_words(self.bytes)}"
         return self.verdict.replace("_", " ")
 
     def _lines(self) -> Iterator[str]:
