@@ -677,6 +677,12 @@ class TestSegments:
         assert all(gap.offset >= 0 and gap.length >= 0 and gap.offset + gap.length <= len(data) for gap in gaps)
         assert [gap.offset for gap in gaps] == sorted(gap.offset for gap in gaps)
 
+    def test_many_false_starts_do_not_hide_the_end_that_a_member_tells(self) -> None:
+        junk = b"\x1f\x8b\x08" * (1 << 20)
+        header = OURS[0][:16] + (40 + len(junk)).to_bytes(8, "little") + OURS[0][24:40]
+
+        assert parts(header + junk + OURS[1])[-1] == OURS_RAW[1]
+
     @pytest.mark.parametrize("name", ["magics", "fixed blocks", "stored blocks", "ours", "ends", "inside"])
     def test_hostile_file_costs_a_bounded_amount_of_work(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(_segments, "_MANY", 100)

@@ -3,8 +3,22 @@
 Nothing here knows how files are laid out; that is `recordkit.storage`.
 """
 
+from ._batching import Part
 from ._dataset import Batches, Dataset
 from ._follow import follow
+from ._layered import living, making_of, merged_chunk, rewritten
 from ._open import open  # noqa: A004 - the verb that a user would say
+from ._records import Records
 
-__all__ = ["Batches", "Dataset", "follow", "open"]
+__all__ = [
+    "Batches",
+    "Dataset",
+    "Part",
+    "Records",
+    "follow",
+    "living",
+    "making_of",
+    "merged_chunk",
+    "open",
+    "rewritten",
+]

@@ -226,21 +226,36 @@ def merged_chunk(part: Part, base: Schema, stack: Stack) -> Chunk:
         feature for name in base.names if owners.get(name, stack) is not None for feature in base.wire_names(name)
     }
     if hidden:
-        chunk = _rewritten(chunk, hidden, sequence, None)
+        chunk = rewritten(part, chunk, hidden, sequence=sequence)
     for layer in stack.layers:
         kept = [name for name in layer.schema.names if owners.get(name) is layer]
         if not kept or part.file is None:
             continue
         tail = stack.file_of(layer, part.file).fetch(part.record_numbers(0, len(part.chunk)))
         gone = {feature for name in layer.schema.names if name not in kept for feature in layer.schema.wire_names(name)}
-        chunk = _rewritten(chunk, set(), sequence, _rewritten(tail, gone, False, None) if gone else tail)
+        if gone:
+            tail = rewritten(part, tail, gone, sequence=False)
+        chunk = rewritten(part, chunk, set(), sequence=sequence, tail=tail)
     return chunk
 
 
-def _rewritten(chunk: Chunk, drop: set[str], sequence: bool, tail: Chunk | None) -> Chunk:
+def rewritten(part: Part, chunk: Chunk, drop: set[str], *, sequence: bool, tail: Chunk | None = None) -> Chunk:
+    """Return records without some features and with others at their end.
+
+    Args:
+        part: Where the records came from, to name in errors.
+        chunk: The records.
+        drop: The features to take out.
+        sequence: Whether they are SequenceExamples.
+        tail: A record for each of them, whose features are added.
+    """
     fault, _, record, byte, _, changed = _core.rewrite(chunk, drop, {}, set(), set(), sequence, tail)
     if fault:
-        number = chunk.first_record + record
-        message = f"record {number}: its payload is no sound Example, from its byte {byte} on"
-        raise CorruptRecordError(message, record=number, byte=byte, kind="malformed")
+        number = int(part.record_numbers(record, record + 1)[0])
+        where = f"{part.path}: record {number}"
+        if fault == 1:
+            message = f"{where}: its payload is no sound Example, from its byte {byte} on"
+            raise CorruptRecordError(message, path=part.path, record=number, byte=byte, kind="malformed")
+        message = f"{where}: with the new fields it would be 2 GiB or more, which protobuf cannot read"
+        raise SchemaError(message, path=part.path, record=number)
     return changed

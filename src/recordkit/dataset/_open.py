@@ -8,13 +8,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
+from recordkit.errors import StorageError
 from recordkit.records import NO_LIMIT
 from recordkit.schema import Schema
-from recordkit.storage import LocalFile, ObjectFile, OpenFiles, PipeFile, RecordFile, locate
+from recordkit.storage import Layer, LocalFile, ObjectFile, OpenFiles, PipeFile, RecordFile, layers_of, locate
 from recordkit.workers import AUTO, Workers
 
 from ._damage_log import DamageLog
 from ._dataset import Dataset
+from ._layered import Stack
 from ._records import Records
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ def open(  # noqa: A001 - the verb that a user would say
     parse: Callable[[bytes], Any] | None = None,
     on_error: OnError = "raise",
     max_bad: int | None = None,
+    overlays: bool | Sequence[str | os.PathLike[str]] = True,
     workers: Workers = AUTO,
     max_record_bytes: int = NO_LIMIT,
 ) -> Dataset:
@@ -55,6 +58,8 @@ def open(  # noqa: A001 - the verb that a user would say
         on_error: What to do about damage: `"raise"`; `"skip"` to pass over it, list it in `Dataset.damage` and say so
             at the end; or a function that is given each `Damage`.
         max_bad: Raise after all when more places than this are damaged.
+        overlays: Whether to see what was added, hidden and deleted beside the records; or folders with more of it that
+            `add_fields(..., overlay=)` has made.
         workers: How many threads decode.
         max_record_bytes: Payloads longer than this are refused.
 
@@ -92,7 +97,8 @@ def open(  # noqa: A001 - the verb that a user would say
     )
     known = located.manifest.schema if located is not None and located.manifest is not None else None
     examples = not raw and parse is None
-    records = Records(files, known, declared, log, examples=examples)
+    stack = Stack(_layers(located, overlays) if located is not None and overlays is not False else ())
+    records = Records(files, known, declared, log, examples=examples, stack=stack)
     dataset = Dataset(
         records,
         _name(where, given),
@@ -137,6 +143,21 @@ def _files(located: Located | None, max_record_bytes: int) -> list[RecordFile]:
         )
         for path in located.files
     ]
+
+
+def _layers(located: Located, overlays: bool | Sequence[str | os.PathLike[str]]) -> list[Layer]:
+    """Return the layers over these files, oldest first: those beside them, then those that were named."""
+    folders = list(dict.fromkeys(path.parent for path in located.files))
+    found = [layer for folder in folders for layer in layers_of(folder)]
+    names = {path.name for path in located.files}
+    found = [layer for layer in found if names & set(layer.base)]
+    if found and len(folders) > 1:
+        message = (
+            f"{found[0].path}: this was changed about the files of one folder, and {len(folders)} are opened together\n"
+            "  Open them one by one, or without: overlays=False."
+        )
+        raise StorageError(message, path=str(found[0].path))
+    return found + [Layer.load(Path(path)) for path in (overlays if not isinstance(overlays, bool) else ())]
 
 
 def _name(where: Any, given: ByteFile | None) -> str:

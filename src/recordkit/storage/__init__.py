@@ -8,9 +8,10 @@ from ._commit import commit
 from ._create import append, create, discard, quarantined, write
 from ._damage import Damage
 from ._index import Fingerprint, Index
-from ._layers import Base, Layer, layer_facts, layers_of, new_layer
+from ._layers import Base, Layer, layer_facts, layers_of, new_layer, write_layer
 from ._locate import Located, locate
 from ._manifest import Manifest, Shard
+from ._names import is_lone_file
 from ._publish import recover
 from ._quarantine import BadRow, Lost
 from ._record_file import RecordFile
@@ -43,6 +44,7 @@ __all__ = [
     "commit",
     "create",
     "discard",
+    "is_lone_file",
     "layer_facts",
     "layers_of",
     "locate",
@@ -52,5 +54,6 @@ __all__ = [
     "recover",
     "walk",
     "write",
+    "write_layer",
     "write_text_index",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import recordkit
@@ -98,13 +99,18 @@ def _publish_parts(target: Path, parts: list[Part], *, sync: bool) -> Written:
     """Put the shards of all parts into one folder, and that under its name."""
     run = _common_run(target, parts)
     final = _names.staging_of(target) / "final"
-    total = sum(len(part.shards) for part in parts)
+    # Parts may have names of their own: the splits of one dataset.
+    totals: Counter[str] = Counter()
+    for part in parts:
+        totals[_set_of(part)] += len(part.shards)
+    numbers: Counter[str] = Counter()
     moves: list[tuple[Path, Path]] = []
     shards: list[Shard] = []
     for part in parts:
+        of = _set_of(part)
         for shard in part.shards:
-            ending = _names.suffix(shard.compression)
-            name = _names.shard_name(run["name"], len(shards), total, ending)
+            name = _names.shard_name(of, numbers[of], totals[of], _names.suffix(shard.compression))
+            numbers[of] += 1
             moves += _publish.moves_of(shard, part.data, name, final, final / _names.SIDE)
             shards.append(_renamed(shard, name))
     manifest = _manifest(run, tuple(shards))
@@ -115,6 +121,10 @@ def _publish_parts(target: Path, parts: list[Part], *, sync: bool) -> Written:
     return _written(target, manifest)
 
 
+def _set_of(part: Part) -> str:
+    return str((part.run or {})["name"])
+
+
 def _common_run(target: Path, parts: list[Part]) -> dict[str, Any]:
     """Return what was asked for in all parts alike."""
     runs = [part.run or {} for part in parts]
@@ -123,7 +133,7 @@ def _common_run(target: Path, parts: list[Part]) -> dict[str, Any]:
     for number, (run, part) in enumerate(zip(runs, parts, strict=True)):
         bare = run.get("schema") is None and not any(shard.records for shard in part.shards)
         for name in dict.fromkeys([*runs[first], *run]):
-            if name in ("overwrite", "rows") or (name == "schema" and bare):
+            if name in ("overwrite", "rows", "name") or (name == "schema" and bare):
                 continue
             if run.get(name) != runs[first].get(name):
                 message = (

@@ -20,7 +20,7 @@ import numpy as np
 from recordkit.errors import StorageError
 from recordkit.schema import Schema
 
-from . import _names
+from . import _disk, _names
 from ._bytes import LocalFile
 from ._manifest import Manifest
 from ._record_file import RecordFile
@@ -198,6 +198,21 @@ def new_layer(folder: Path, name: str) -> Path:
         if int(target.name.partition("-")[0]) > max(taken, default=0):
             return target
     return overlays / f"{max(taken, default=0) + 1:04d}-{slug}"
+
+
+def write_layer(path: Path, facts: Mapping[str, Any], *, sync: bool = True) -> Path:
+    """Write a layer that has no records of its own, whole or not at all, and return its folder."""
+    staged = path.with_name(f".{path.name}.recordkit")
+    _disk.remove_tree(staged)
+    manifest = _names.manifest_of(staged, lone=False)
+    _disk.make_folder(staged, sync=sync)
+    _disk.make_folder(manifest.parent, sync=sync)
+    _disk.write_new(manifest, Manifest(schema=None, shards=(), metadata=facts).to_json(), sync=sync)
+    _disk.sync_folder(manifest.parent, sync=sync)
+    _disk.sync_folder(staged, sync=sync)
+    _disk.rename_new(staged, path)
+    _disk.sync_folder(path.parent, sync=sync)
+    return path
 
 
 def layer_facts(

@@ -139,11 +139,13 @@ class _Search:
         ours = self._only_ours(trouble)
         if not self._nested and self._is_all_there(trouble, inflater):
             return self._found(max(least, trouble.at), trouble.at, ours=ours)
-        # The end that a member tells is not gone to: damage may have brought another one's start there. It only says
-        # up to where members may be content.
+        # The end that a member tells is not gone to at once: damage may have brought another one's start there. But up
+        # to there members may be content, and none is looked for behind it.
         told = self._end(trouble.start)
-        sure = trouble.at if told is None else max(told, trouble.at)
-        return self._found(max(least, self._from(trouble)), sure, ours=ours, torn=ours and told is None)
+        if told is None or told < least:
+            return self._found(max(least, self._from(trouble)), trouble.at, ours=ours, torn=ours)
+        found = self._found(max(least, self._from(trouble)), told, ours=ours, end=told)
+        return told if found is None and told < self._size else found
 
     def _only_ours(self, trouble: Trouble) -> bool:
         """Whether to look for members of ours only, so that a gzip file in a payload of theirs is not taken for one."""
@@ -182,16 +184,16 @@ class _Search:
         self._back_left -= back
         return trouble.start
 
-    def _found(self, at: int, sure: int, *, ours: bool, torn: bool = False) -> int | None:
-        """Return where the first member from `at` on starts.
+    def _found(self, at: int, sure: int, *, ours: bool, torn: bool = False, end: int | None = None) -> int | None:
+        """Return where the first member from `at` on, and before `end`, starts.
 
         Before `sure` it must be whole, since it may be content; with `torn`, the start of one of ours is enough.
         """
-        piece = _TRIED
-        while at < self._size:
+        piece, end = _TRIED, self._size if end is None else end
+        while at < end:
             data = self._file.read_at(at, piece + _TRIED)
             place = data.find(_MAGIC)
-            while 0 <= place < piece:
+            while 0 <= place < min(piece, end - at):
                 start, head = at + place, data[place : place + _TRIED]
                 if self._is_one(start, head, sure, ours=ours, torn=torn):
                     return start

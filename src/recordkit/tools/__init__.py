@@ -1,7 +1,9 @@
 """Tools: functions from paths to frozen reports. They do not print, and never touch what they are given to look at."""
 
 from ._diff import Diff, diff
+from ._edits import bake, cast_fields, delete, drop_fields, filter, rename_fields  # noqa: A004
 from ._field_stats import FieldStats
+from ._fields import Changed, add_fields
 from ._index import index
 from ._repair import Repaired, repair
 from ._sources import Aligned, Computed, Joined
@@ -11,6 +13,7 @@ from ._verify_report import FileReport, Problem, Verified
 
 __all__ = [
     "Aligned",
+    "Changed",
     "Computed",
     "Diff",
     "FieldStats",
@@ -20,8 +23,15 @@ __all__ = [
     "Repaired",
     "Stats",
     "Verified",
+    "add_fields",
+    "bake",
+    "cast_fields",
+    "delete",
     "diff",
+    "drop_fields",
+    "filter",
     "index",
+    "rename_fields",
     "repair",
     "stats",
     "verify",

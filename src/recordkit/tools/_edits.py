@@ -1,0 +1,337 @@
+"""Edits: fields dropped, renamed and cast; records filtered and deleted; and what was changed beside them baked in."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from recordkit import examples
+from recordkit.dataset import Dataset, making_of, merged_chunk, open, rewritten  # noqa: A004
+from recordkit.errors import SchemaError
+from recordkit.expressions import Expression
+from recordkit.schema import Schema
+from recordkit.storage import Base, LocalFile, layer_facts, write_layer
+from recordkit.workers import AUTO, Workers
+
+from . import _jobs
+from ._fields import Changed, add_fields, layer_folder, names_given, splits_of
+from ._sources import Computed
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from recordkit.columns import Batch
+    from recordkit.dataset import Part, Records
+    from recordkit.records import Chunk
+
+    from ._bound import Failure
+
+    AnyPath = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class Editing:
+    """Records with fields taken out or renamed, and only those that are wanted.
+
+    Attributes:
+        drop: Features to take out.
+        rename: Old names of features, and new ones.
+        keep: Which records to keep; None for all.
+        reads: The fields that this depends on.
+    """
+
+    drop: frozenset[str] = frozenset()
+    rename: Mapping[str, str] = field(default_factory=dict)
+    keep: Callable[[Batch], NDArray[np.bool_]] | None = None
+    reads: tuple[str, ...] = ()
+
+    def chunks(self, records: Records, at: int, failures: list[Failure]) -> Iterator[Chunk]:
+        """Yield the new records of one file."""
+        base = records.own_schema or Schema({})
+        for part in _jobs.parts_of(records, at):
+            kept = self._kept(part, base, records) if self.keep is not None else part
+            if not len(kept.chunk):
+                continue
+            chunk = merged_chunk(kept, base, records.stack) if records.stack else kept.chunk
+            if self.rename:
+                chunk = examples.edit(chunk, rename=self.rename, sequence=bool(base.sequences), path=part.path)
+            yield rewritten(kept, chunk, set(self.drop), sequence=bool(base.sequences)) if self.drop else chunk
+
+    def _kept(self, part: Part, base: Schema, records: Records) -> Part:
+        assert self.keep is not None
+        batch = making_of(base, records.stack, self.reads).batch(part, 0, len(part.chunk))
+        return part.pick(np.flatnonzero(self.keep(batch)).astype(np.uint64))
+
+
+def _baked(
+    dataset: Dataset, change: Editing, schema: Schema, out: AnyPath, fields: Sequence[str], **options: Any
+) -> Changed:
+    workers = options.pop("workers")
+    target = _jobs.Target(str(out), schema, {}, **options)
+    written, _ = _jobs.run(dataset._records, change, target, workers, splits=splits_of(dataset))
+    return Changed(str(out), written, tuple(fields))
+
+
+def bake(
+    path: AnyPath,
+    out: AnyPath,
+    *,
+    workers: Workers = AUTO,
+    resume: bool = True,
+    overwrite: bool = False,
+    sync: bool = True,
+) -> Changed:
+    """Write a dataset anew, with all that was added, hidden and deleted beside it in the records themselves.
+
+    >>> import tempfile, recordkit as rk
+    >>> folder = tempfile.mkdtemp()
+    >>> _ = rk.write(folder + "/a", [{"id": i} for i in range(4)])
+    >>> _ = rk.add_fields(folder + "/a", {"double": [0, 2, 4, 6]})
+    >>> _ = rk.delete(folder + "/a", where="id == 1")
+    >>> _ = bake(folder + "/a", folder + "/b")
+    >>> rk.open(folder + "/b", overlays=False)[:]["double"].tolist()
+    [0, 4, 6]
+    """
+    dataset = open(path)
+    options = {"workers": workers, "resume": resume, "overwrite": overwrite, "sync": sync}
+    return _baked(dataset, Editing(), dataset._needed_schema(), out, (), **options)
+
+
+def drop_fields(
+    path: AnyPath,
+    names: Sequence[str] | str,
+    *,
+    out: AnyPath | None = None,
+    workers: Workers = AUTO,
+    resume: bool = True,
+    overwrite: bool = False,
+    sync: bool = True,
+) -> Changed:
+    """Take fields out of a dataset.
+
+    Without `out` nothing is rewritten: a field that was added beside the records is removed, one of the records is
+    hidden from whoever reads them with recordkit.
+
+    >>> import tempfile, recordkit as rk
+    >>> path = tempfile.mkdtemp() + "/a"
+    >>> _ = rk.write(path, [{"id": 1, "note": "x"}])
+    >>> _ = drop_fields(path, ["note"])
+    >>> rk.open(path).schema.names
+    ('id',)
+    """
+    dataset, gone = open(path), names_given(names)
+    schema = dataset._needed_schema()
+    left = schema.drop(*gone)
+    if out is not None:
+        drop = frozenset(feature for name in gone for feature in schema.wire_names(name))
+        options = {"workers": workers, "resume": resume, "overwrite": overwrite, "sync": sync}
+        return _baked(dataset, Editing(drop=drop), left, out, gone, **options)
+    hidden = set(gone)
+    for layer in reversed(dataset._records.stack.layers):
+        added = set(layer.schema.names)
+        if added and added <= hidden and not layer.hides and not layer.deleted:
+            remove_layer(layer.path)
+            hidden -= added
+    where = dataset._name
+    if hidden:
+        where = str(write_layer(layer_folder(dataset, "hidden"), _facts(dataset, hides=hidden), sync=sync))
+    return Changed(where, len(dataset), gone)
+
+
+def remove_layer(path: Any) -> None:
+    """Take a layer away, at once."""
+    aside = path.with_name(f".{path.name}.removed")
+    path.rename(aside)
+    shutil.rmtree(aside)
+
+
+def _facts(dataset: Dataset, **changes: Any) -> dict[str, Any]:
+    return layer_facts([Base.of(file) for file in dataset.shards], **changes)
+
+
+def rename_fields(
+    path: AnyPath,
+    names: Mapping[str, str],
+    *,
+    out: AnyPath,
+    workers: Workers = AUTO,
+    resume: bool = True,
+    overwrite: bool = False,
+    sync: bool = True,
+) -> Changed:
+    """Write a dataset anew with fields under other names.
+
+    Args:
+        path: The dataset.
+        names: Old names, and new ones.
+        out: The new dataset.
+        workers: As for `add_fields`, as are all others.
+        resume: As for `add_fields`.
+        overwrite: As for `add_fields`.
+        sync: As for `add_fields`.
+
+    >>> import tempfile, recordkit as rk
+    >>> folder = tempfile.mkdtemp()
+    >>> _ = rk.write(folder + "/a", [{"label": 1}])
+    >>> _ = rename_fields(folder + "/a", {"label": "y"}, out=folder + "/b")
+    >>> rk.open(folder + "/b").schema.names
+    ('y',)
+    """
+    dataset = open(path)
+    schema = dataset._needed_schema()
+    schema.select(*names)
+    fields = {names.get(name, name): declared for name, declared in schema.fields.items()}
+    sequences = {names.get(name, name): declared for name, declared in schema.sequences.items()}
+    if len(fields) + len(sequences) < len(schema.names):
+        twice = next(new for new in names.values() if new in schema.names or list(names.values()).count(new) > 1)
+        message = f"{twice}: two fields would have this name\n  Drop the other one first."
+        raise SchemaError(message, field=twice)
+    renamed = Schema(fields, sequences=sequences)
+    features = {
+        old: new
+        for name, to in names.items()
+        for old, new in zip(schema.wire_names(name), renamed.wire_names(to), strict=True)
+    }
+    options = {"workers": workers, "resume": resume, "overwrite": overwrite, "sync": sync}
+    return _baked(dataset, Editing(rename=features), renamed, out, tuple(names.values()), **options)
+
+
+def cast_fields(path: AnyPath, types: Mapping[str, Any], *, out: AnyPath | None = None, **options: Any) -> Changed:
+    """Give fields another type. Values that it cannot hold are an error that names file, record and field.
+
+    Args:
+        path: The dataset.
+        types: Names and new types.
+        out: As for `add_fields`.
+        **options: As for `add_fields`.
+
+    >>> import tempfile, recordkit as rk
+    >>> path = tempfile.mkdtemp() + "/a"
+    >>> _ = rk.write(path, [{"x": 3}, {"x": 200}])
+    >>> _ = cast_fields(path, {"x": "uint8"})
+    >>> rk.open(path)[:]["x"].dtype
+    dtype('uint8')
+    """
+    sources = {name: Computed(dtype, _Same(name), reads=[name], batched=True) for name, dtype in types.items()}
+    return add_fields(path, sources, out=out, replace=True, **options)
+
+
+@dataclass(frozen=True)
+class _Same:
+    """A field as it is."""
+
+    name: str
+
+    def __call__(self, batch: Batch) -> Any:
+        valid = batch.valid(self.name)
+        if valid.all():
+            return batch[self.name]
+        return [row[self.name] for row in batch.rows()]
+
+
+def filter(  # noqa: A001 - the verb that a user would say
+    path: AnyPath,
+    where: str | Callable[[dict[str, Any]], Any],
+    *,
+    out: AnyPath,
+    reads: Sequence[str] | None = None,
+    workers: Workers = AUTO,
+    resume: bool = True,
+    overwrite: bool = False,
+    sync: bool = True,
+) -> Changed:
+    """Write a dataset of those records that are wanted.
+
+    Args:
+        path: The dataset.
+        where: A filter such as `"label == 3 and len(tokens) > 8"`, or a function of a row.
+        out: The new dataset.
+        reads: The fields that a function looks at; by default all.
+        workers: As for `add_fields`, as are all others.
+        resume: As for `add_fields`.
+        overwrite: As for `add_fields`.
+        sync: As for `add_fields`.
+
+    >>> import tempfile, recordkit as rk
+    >>> folder = tempfile.mkdtemp()
+    >>> _ = rk.write(folder + "/a", [{"id": i} for i in range(10)])
+    >>> filter(folder + "/a", "id >= 7", out=folder + "/b").records
+    3
+    """
+    dataset = open(path)
+    schema = dataset._needed_schema()
+    keep, needed = _condition(where, schema, reads)
+    options = {"workers": workers, "resume": resume, "overwrite": overwrite, "sync": sync}
+    return _baked(dataset, Editing(keep=keep, reads=needed), schema, out, (), **options)
+
+
+def _condition(
+    where: str | Callable[[dict[str, Any]], Any], schema: Schema, reads: Sequence[str] | None
+) -> tuple[Callable[[Batch], NDArray[np.bool_]], tuple[str, ...]]:
+    if callable(where):
+        needed = schema.names if reads is None else tuple(reads)
+        schema.select(*needed)
+        return _EachRow(where), needed
+    expression = Expression(where)
+    expression.check(schema)
+    return expression.mask, expression.names
+
+
+@dataclass(frozen=True)
+class _EachRow:
+    """A function of a row, for a batch."""
+
+    fn: Callable[[dict[str, Any]], Any]
+
+    def __call__(self, batch: Batch) -> NDArray[np.bool_]:
+        return np.fromiter((bool(self.fn(row)) for row in batch.rows()), np.bool_, len(batch))
+
+
+def delete(
+    path: AnyPath,
+    *,
+    where: str | Callable[[dict[str, Any]], Any],
+    reads: Sequence[str] | None = None,
+    sync: bool = True,
+) -> Changed:
+    """Delete records, without rewriting any: whoever reads with recordkit no longer sees them.
+
+    `bake` writes a dataset without them; TensorFlow sees them until then.
+
+    Args:
+        path: The dataset.
+        where: As for `filter`.
+        reads: As for `filter`.
+        sync: Whether it lasts when this returns.
+
+    >>> import tempfile, recordkit as rk
+    >>> path = tempfile.mkdtemp() + "/a"
+    >>> _ = rk.write(path, [{"label": i - 2} for i in range(5)])
+    >>> delete(path, where="label < 0").records, len(rk.open(path))
+    (2, 3)
+    """
+    dataset = open(path)
+    records, schema = dataset._records, dataset._needed_schema()
+    keep, needed = _condition(where, schema, reads)
+    making = making_of(records.own_schema or Schema({}), records.stack, needed)
+    deleted: dict[str, NDArray[np.int64]] = {}
+    for at, file in enumerate(records.files):
+        assert isinstance(file.file, LocalFile)
+        found = [
+            part.record_numbers(0, len(part.chunk))[keep(making.batch(part, 0, len(part.chunk)))]
+            for part in _jobs.parts_of(records, at)
+        ]
+        numbers = np.concatenate(found) if found else np.empty(0, np.int64)
+        if len(numbers):
+            deleted[file.file.path.name] = numbers
+    count = sum(map(len, deleted.values()))
+    if not count:
+        return Changed(dataset._name, 0, ())
+    folder = layer_folder(dataset, "deleted")
+    return Changed(str(write_layer(folder, _facts(dataset, deleted=deleted), sync=sync)), count, ())

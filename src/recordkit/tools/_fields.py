@@ -1,0 +1,266 @@
+"""Fields: new ones for records that are there, beside them or baked into new files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from recordkit import _core
+from recordkit.dataset import Dataset, Part, living, making_of, merged_chunk, open, rewritten  # noqa: A004
+from recordkit.errors import SchemaError, StorageError
+from recordkit.schema import Schema
+from recordkit.storage import Base, LocalFile, layer_facts, new_layer
+from recordkit.workers import AUTO, Workers
+
+from . import _jobs
+from ._sources import bind
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from recordkit.columns import Batch
+    from recordkit.dataset import Records
+    from recordkit.records import Chunk
+
+    from ._bound import Bound, Failure, OnError
+
+_STEP = 8192  # records at a time, where the base is not read
+
+
+@dataclass(frozen=True)
+class Changed:
+    """What was made.
+
+    Attributes:
+        path: The new dataset, or the layer beside the old one.
+        records: How many records it has.
+        fields: The fields that were added, changed or taken away.
+        failures: Records whose value could not be made and is missing.
+    """
+
+    path: str
+    records: int
+    fields: tuple[str, ...]
+    failures: tuple[Failure, ...] = ()
+
+    def __str__(self) -> str:
+        text = f"{self.path}: {', '.join(self.fields) or 'records'}, {self.records:,} records"
+        if self.failures:
+            first = self.failures[0]
+            text += f"; {len(self.failures):,} values are missing, the first in record {first.record}: {first.words}"
+        return text
+
+
+def add_fields(
+    path: str | os.PathLike[str],
+    fields: Mapping[str, Any],
+    *,
+    out: str | os.PathLike[str] | None = None,
+    overlay: str | os.PathLike[str] | None = None,
+    replace: bool = False,
+    workers: Workers = AUTO,
+    on_error: OnError = "raise",
+    resume: bool = True,
+    overwrite: bool = False,
+    sync: bool = True,
+) -> Changed:
+    """Add fields to the records of a dataset.
+
+    Without `out` nothing is rewritten: the new fields go into files of their own, which `recordkit.open` reads beside
+    the records. With `out`, new files are written that have everything in them; all else in a record is copied byte for
+    byte. Either way it is there whole or not at all; a run that broke off goes on where it was when called again.
+
+    Args:
+        path: The dataset, as `recordkit.open` takes it.
+        fields: A source for each name: a `Computed` function, a `Joined` table, an array or list with a value a record,
+            a constant, another dataset with its records in the same order; or a pair of a type and one of the last.
+        out: A new dataset to write.
+        overlay: Where to keep the new fields, for data that may not be written to: pass it to
+            `recordkit.open(path, overlays=[...])`. By default beside the records.
+        replace: Whether fields that are there may be replaced.
+        workers: How many files to make at a time; `recordkit.Processes(n)` for functions that keep Python busy.
+        on_error: `"skip"` leaves the field missing where a function fails, if its type ends in `?`.
+        resume: Go on with a run that broke off. False to start again.
+        overwrite: Replace `out` or `overlay` if it is there.
+        sync: Whether all of it is on the disk when this returns.
+
+    Raises:
+        SchemaError: A field is there already, a value does not fit, or a function failed; with file, record and field.
+
+    >>> import tempfile, recordkit as rk
+    >>> path = tempfile.mkdtemp() + "/train"
+    >>> _ = rk.write(path, [{"id": i, "side": float(i)} for i in range(4)])
+    >>> _ = add_fields(path, {"area": rk.Computed("float32", lambda row: row["side"] ** 2, reads=["side"])})
+    >>> rk.open(path).select("id", "area")[3]["area"]
+    np.float32(9.0)
+    """
+    if out is not None and overlay is not None:
+        message = "out= bakes the fields into new files, overlay= keeps them apart: pass one of them"
+        raise ValueError(message)
+    dataset = open(path)
+    records, schema = dataset._records, dataset._needed_schema()
+    bound = [bind(name, source, schema, len(dataset)) for name, source in fields.items()]
+    new = Schema({source.name: source.field for source in bound})
+    replaced = _replaced(schema, new, replace=replace, path=str(path))
+    change = Adding(tuple(bound), new, replaced, on_error, bake=out is not None)
+    if out is not None:
+        whole = Schema({**schema.drop(*replaced).fields, **new.fields}, sequences=schema.sequences)
+        target = _jobs.Target(str(out), whole, {}, resume, overwrite, sync)
+        written, failures = _jobs.run(records, change, target, workers, splits=splits_of(dataset))
+        return Changed(str(out), written, new.names, tuple(failures))
+    folder = layer_folder(dataset, "+".join(new.names)) if overlay is None else Path(overlay)
+    facts = layer_facts([Base.of(file) for file in records.files], hides=replaced)
+    target = _jobs.Target(str(folder), new, facts, resume, overwrite, sync, compress=False)
+    name = folder.name.partition("-")[2] or folder.name
+    written, failures = _jobs.run(
+        records, change, target, workers, splits=dict.fromkeys(splits_of(dataset), _shard_name(name))
+    )
+    return Changed(str(folder), written, new.names, tuple(failures))
+
+
+def _shard_name(name: str) -> str:
+    return name.replace("/", "_").lstrip("._") or "fields"
+
+
+def _replaced(schema: Schema, new: Schema, *, replace: bool, path: str) -> tuple[str, ...]:
+    """Return which of the fields that are there the new ones take the place of."""
+    taken = {feature: name for name in schema.names for feature in schema.wire_names(name)}
+    clashes = {taken[feature]: name for name in new.names for feature in new.wire_names(name) if feature in taken}
+    for old, name in clashes.items():
+        if not replace or old in schema.sequences:
+            way_out = "a field with one value a step cannot be replaced" if old in schema.sequences else "replace=True"
+            message = f"{name}: {path} has a field {old} already\n  To replace it: {way_out}."
+            raise SchemaError(message, field=name, path=path)
+    return tuple(clashes)
+
+
+def splits_of(dataset: Dataset) -> dict[str, str]:
+    """Return the split that each file belongs to, by its name."""
+    named = {path.name: split for split, paths in dataset.splits.items() for path in paths}
+    names = {}
+    for file in dataset.shards:
+        assert isinstance(file.file, LocalFile)
+        name = file.file.path.name
+        names[name] = file.shard.split if file.shard is not None else named.get(name, name)
+    return {name: split.partition(".tf")[0] or split for name, split in names.items()}
+
+
+def layer_folder(dataset: Dataset, name: str) -> Path:
+    """Return where the next layer of a dataset goes.
+
+    Raises:
+        StorageError: Its files are in several folders, or not on this machine.
+    """
+    folders = {file.file.path.parent for file in dataset.shards if isinstance(file.file, LocalFile)}
+    if len(folders) != 1:
+        message = (
+            f"{dataset._name}: its files are in {len(folders)} folders, and changes are kept with the files\n"
+            "  Say where to keep it: overlay=; or write new files: out=."
+        )
+        raise StorageError(message)
+    (folder,) = folders
+    target = new_layer(folder, name)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        message = (
+            f"{target.parent}: cannot be made: {error}\n"
+            "  For data that may not be written to, say where to keep it: overlay=."
+        )
+        raise StorageError(message, path=str(target.parent), errno=error.errno) from error
+    return target
+
+
+@dataclass(frozen=True)
+class Adding:
+    """New fields of records, alone or with all that was there.
+
+    Attributes:
+        replaced: Fields that are taken out for them.
+        bake: Whether the records come along.
+    """
+
+    bound: tuple[Bound, ...]
+    schema: Schema
+    replaced: tuple[str, ...]
+    on_error: OnError
+    bake: bool
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The fields of the records that are needed."""
+        return tuple(dict.fromkeys(name for source in self.bound for name in source.reads))
+
+    def chunks(self, records: Records, at: int, failures: list[Failure]) -> Iterator[Chunk]:
+        """Yield the new records of one file."""
+        if self.bake:
+            return self._baked(records, at, failures)
+        return self._beside(records, at, failures) if self.reads else self._unread(records, at, failures)
+
+    def _first_of(self, records: Records, at: int) -> int:
+        return int(records.ends[at - 1]) if at else 0
+
+    def _baked(self, records: Records, at: int, failures: list[Failure]) -> Iterator[Chunk]:
+        base = records.own_schema or Schema({})
+        drop = {feature for name in self.replaced for feature in (records.schema or base).wire_names(name)}
+        making = making_of(base, records.stack, self.reads) if self.reads else None
+        first = self._first_of(records, at)
+        for part in _jobs.parts_of(records, at):
+            count = len(part.chunk)
+            batch = making.batch(part, 0, count) if making is not None else None
+            tail = self._encoded(first, count, batch, failures)
+            chunk = merged_chunk(part, base, records.stack) if records.stack else part.chunk
+            yield rewritten(part, chunk, drop, sequence=bool(base.sequences), tail=tail)
+            first += count
+
+    def _beside(self, records: Records, at: int, failures: list[Failure]) -> Iterator[Chunk]:
+        """The new fields of all records that stand in the file, with nothing in those that were deleted."""
+        making = making_of(records.own_schema or Schema({}), records.stack, self.reads)
+        file, first = records.files[at], self._first_of(records, at)
+        stream = records.open_stream(file, 0)
+        while (chunk := stream.read()) is not None:
+            part = records.part(file, chunk)
+            count = len(part.chunk)
+            made = self._encoded(first, count, making.batch(part, 0, count) if count else None, failures)
+            yield _spread(made, part, chunk.first_record, len(chunk))
+            first += count
+
+    def _unread(self, records: Records, at: int, failures: list[Failure]) -> Iterator[Chunk]:
+        """The same, where values do not depend on the records: these are not read."""
+        file, first = records.files[at], self._first_of(records, at)
+        deleted = records.stack.deleted(file)
+        for start in range(0, file.count, _STEP):
+            stop = min(start + _STEP, file.count)
+            kept = np.setdiff1d(np.arange(start, stop), deleted, assume_unique=True)
+            made = self._encoded(first + living(deleted, start), len(kept), None, failures)
+            yield _spread(made, Part(made, None, None, kept), start, stop - start)
+
+    def _encoded(self, first: int, count: int, batch: Batch | None, failures: list[Failure]) -> Chunk:
+        """Return the new fields of records [first, first + count), as records."""
+        columns, masks = {}, {}
+        for source in self.bound if count else ():
+            column, valid = source.values(first, count, batch, on_error=self.on_error, failures=failures)
+            columns[source.name] = column
+            if valid is not None:
+                masks[source.name] = valid
+        if not count:
+            return _core.join([])
+        return self.schema.encode(columns, count, valid=masks)
+
+
+def _spread(made: Chunk, part: Part, first: int, count: int) -> Chunk:
+    """Return as many records as there are in the file, empty ones in the place of those that are not seen."""
+    if len(made) == count:
+        return made
+    places = np.full(count, len(made), np.uint64)
+    places[part.record_numbers(0, len(made)) - first] = np.arange(len(made), dtype=np.uint64)
+    return _core.join([made, _core.pack([b""])]).pick(places)
+
+
+def names_given(names: Sequence[str] | str) -> tuple[str, ...]:
+    """Return names that were given one by one or alone."""
+    return (names,) if isinstance(names, str) else tuple(names)

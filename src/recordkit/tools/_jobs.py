@@ -1,0 +1,159 @@
+"""Jobs: new files made of old ones, a file at a time, by threads or processes; published together when all are there.
+
+Each file of the source becomes one part of the target. A part that is finished stays when the run breaks off, and is
+not made again.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import dataclass
+from multiprocessing import get_context
+from typing import TYPE_CHECKING, Any, Protocol
+
+from recordkit import progress
+from recordkit import workers as _workers
+from recordkit.storage import LocalFile, commit, create, is_lone_file
+from recordkit.workers import Processes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from recordkit.dataset import Part, Records
+    from recordkit.records import Chunk
+    from recordkit.schema import Schema
+    from recordkit.storage import RecordFile
+    from recordkit.workers import Workers
+
+    from ._bound import Failure
+
+_ONE_SHARD = 1 << 60  # bytes: a part is never cut
+
+
+class Change(Protocol):
+    """What is made of the records of one file. Can be pickled, for processes."""
+
+    def chunks(self, records: Records, at: int, failures: list[Failure]) -> Iterator[Chunk]:
+        """Yield the new records of file number `at`; what could not be made and was skipped goes into `failures`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where the new files go.
+
+    Attributes:
+        path: A folder, or a file if there is one file only and the name ends like one.
+        schema: What the records hold.
+        metadata: Kept in the manifest.
+        compress: Whether files are compressed as those that they are made of.
+    """
+
+    path: str
+    schema: Schema | None
+    metadata: Mapping[str, Any]
+    resume: bool
+    overwrite: bool
+    sync: bool
+    compress: bool = True
+
+
+@dataclass(frozen=True)
+class _Job:
+    records: Records
+    at: int
+    change: Change
+    target: Target
+    split: str | None
+    lone: bool
+    threads: _workers.Workers
+
+    def run(self) -> tuple[int, list[Failure]]:
+        """Make one file, unless an earlier run has, and return how many records it has."""
+        file, target = self.records.files[self.at], self.target
+        options: dict[str, Any] = {
+            "compression": file.compression if target.compress else None,
+            "resume": target.resume,
+            "overwrite": target.overwrite,
+            "metadata": target.metadata,
+            "workers": self.threads,
+            "sync": target.sync,
+        }
+        if not self.lone:
+            options |= {"part": self.at, "parts": len(self.records.files), "shard_size": _ONE_SHARD, "name": self.split}
+        failures: list[Failure] = []
+        with create(target.path, target.schema, **options) as writer:
+            if not writer.committed or self.lone:
+                for chunk in self.change.chunks(self.records, self.at, failures):
+                    writer.write_chunk(chunk)
+        assert writer.written is not None
+        return writer.written.records, failures
+
+
+def run(
+    records: Records, change: Change, target: Target, workers: Workers, *, splits: Mapping[str, str] | None = None
+) -> tuple[int, list[Failure]]:
+    """Make a file of each file, publish all of them together, and return how many records they have.
+
+    Args:
+        records: The source.
+        change: What is made of it.
+        target: Where it goes.
+        workers: How many files at a time.
+        splits: What the shards made of a file are called, by the file's name.
+    """
+    count = len(records.files)
+    lone = count == 1 and is_lone_file(target.path)
+    hands = _workers.count(workers)
+    # The threads of one file's writer, or those of several files.
+    threads: Workers = 1 if count > 1 and hands > 1 else _workers.AUTO
+    jobs = [
+        _Job(records, at, change, target, (splits or {}).get(_name(file)), lone, threads)
+        for at, file in enumerate(records.files)
+    ]
+    done, failures = 0, []
+    for number, (made, failed) in enumerate(_each(jobs, hands, processes=isinstance(workers, Processes))):
+        done += made
+        failures += failed
+        progress.step(f"writing {target.path}", number + 1, count, "files")
+    if not lone:
+        commit(target.path, sync=target.sync)
+    return done, failures
+
+
+def _name(file: RecordFile) -> str:
+    return file.file.path.name if isinstance(file.file, LocalFile) else file.name
+
+
+def _each(jobs: Sequence[_Job], hands: int, *, processes: bool) -> Iterator[tuple[int, list[Failure]]]:
+    """Yield what the jobs return, in their order."""
+    if processes:
+        with ProcessPoolExecutor(hands, get_context("spawn")) as pool:
+            yield from pool.map(_run, jobs)
+    elif hands == 1 or len(jobs) == 1:
+        yield from map(_run, jobs)
+    else:
+        with ThreadPoolExecutor(hands, "recordkit-files") as pool:
+            futures = [pool.submit(copy_context().run, _run, job) for job in jobs]
+            try:
+                for future in futures:
+                    yield future.result()
+            except BaseException:
+                for future in futures:
+                    future.cancel()
+                raise
+
+
+def _run(job: _Job) -> tuple[int, list[Failure]]:
+    return job.run()
+
+
+def parts_of(records: Records, at: int) -> Iterator[Part]:
+    """Yield the records of one file, deleted ones left out."""
+    file = records.files[at]
+    stream = records.open_stream(file, 0)
+    while (chunk := stream.read()) is not None:
+        part = records.part(file, chunk)
+        if len(part.chunk):
+            yield part
