@@ -40,15 +40,6 @@ def tf() -> Any:
     return tensorflow
 
 
-@pytest.fixture(scope="session", autouse=True)
-def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Where indexes are kept: no test writes to the home folder."""
-    folder = tmp_path_factory.mktemp("cache")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(folder))
-        yield folder
-
-
 @pytest.fixture(scope="class", params=_core.crc32c_paths())
 def crc_path(request: pytest.FixtureRequest) -> Iterator[str]:
     """Each CRC path in turn that this processor can run."""
