@@ -11,17 +11,20 @@ import time
 from typing import TYPE_CHECKING
 
 import columns
+import numpy as np
 
 import recordkit as rk
 from recordkit.records import Reader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from workloads import Made
 
 RECORDS_A_SHARD = 2
+CHUNK = 8192  # records copied at a time
+ADDED = "added"  # the field that overlays and baked files have besides the workload's own
 
 
 def ensure(name: str, made: Made, records: int) -> Path:
@@ -62,6 +65,50 @@ def shards(made: Made, records: int, target: Path) -> None:
     rk.write(target, drawn(made, records), made.workload.fields, **options)
 
 
+def dataset(made: Made, records: int, target: Path) -> None:
+    """With manifest and indexes; the workload's records again and again where more are wanted than it has."""
+    partial = fresh(target.with_suffix(".partial"))
+    with made.file.open("rb") as file, rk.create(partial, made.workload.fields, sync=False) as writer:
+        for start in range(0, records, made.records):
+            file.seek(0)
+            left = min(made.records, records - start)
+            reader = Reader(file)
+            while left and (chunk := reader.read(min(left, CHUNK))) is not None:
+                writer.write_chunk(chunk)
+                left -= len(chunk)
+    partial.replace(target)
+
+
+def baked(made: Made, records: int, target: Path) -> None:
+    """With one more field in the records."""
+    partial = fresh(target.with_suffix(".partial"))
+    new = columns.rows(columns.load(made.folder, [ADDED]), 0, records)
+    rk.add_fields(ensure("dataset", made, records), new, out=partial, sync=False)
+    partial.replace(target)
+
+
+def layered(made: Made, records: int, target: Path) -> None:
+    """With one more field beside the records."""
+    partial = fresh(target.with_suffix(".partial"))
+    shutil.copytree(ensure("dataset", made, records), partial)
+    new = columns.rows(columns.load(made.folder, [ADDED]), 0, records)
+    rk.add_fields(partial, new, sync=False)
+    partial.replace(target)
+
+
+def fresh(folder: Path) -> Path:
+    """Return where there is nothing: what a run that broke off has left is removed."""
+    shutil.rmtree(folder, ignore_errors=True)
+    return folder
+
+
+def new_columns(made: Made, names: Iterable[str]) -> None:
+    """Draw the columns that are added to a workload, where they are not there yet."""
+    for i, name in enumerate(names):
+        if not (made.folder / f"{name}.npy").exists():
+            columns.save(made.folder, {name: np.random.default_rng([6, i]).integers(0, 1 << 40, made.records)})
+
+
 def drawn(made: Made, records: int) -> columns.Columns:
     return columns.rows(columns.load(made.folder, made.workload.fields, mapped=True), 0, records)
 
@@ -70,4 +117,7 @@ MAKERS: dict[str, Callable[[Made, int, Path], None]] = {
     "ours.tfrecord.gz": ours,
     "foreign.tfrecord.gz": foreign,
     "shards": shards,
+    "dataset": dataset,
+    "baked": baked,
+    "layered": layered,
 }

@@ -37,6 +37,7 @@ class Measured:
         case: Which.
         records: How many it handled.
         seconds: For each variant, every repeat.
+        cpu: As `seconds`, how long processors were busy with it; threads count each.
         best: The variant that counts.
         figures: What was measured besides, every repeat; of cases with one variant.
         check: "equal", or what was not; "" where there is nothing to compare.
@@ -46,6 +47,7 @@ class Measured:
     case: Case
     records: int = 0
     seconds: list[list[float]] = field(default_factory=list)
+    cpu: list[list[float]] = field(default_factory=list)
     best: int = 0
     figures: dict[str, list[float]] = field(default_factory=dict)
     check: str = ""
@@ -60,6 +62,11 @@ class Measured:
     def median(self) -> float:
         """The seconds of the middle one."""
         return statistics.median(self.repeats)
+
+    @property
+    def busy(self) -> float:
+        """The median of the seconds that processors were busy."""
+        return statistics.median(self.cpu[self.best])
 
     @property
     def speed(self) -> float:
@@ -98,7 +105,10 @@ class Runner:
             self._remove_output()
 
     def _run(self, repeats: int) -> list[Measured]:
-        results = [Measured(case, seconds=[[] for _ in case.variants]) for case in self._task.cases]
+        results = [
+            Measured(case, seconds=[[] for _ in case.variants], cpu=[[] for _ in case.variants])
+            for case in self._task.cases
+        ]
         for result in results:
             self._guarded(result, self._check)
         for repeat in range(repeats):
@@ -137,11 +147,12 @@ class Runner:
 
     def _time(self, result: Measured) -> str:
         """Run every variant once."""
-        for variant, seconds in zip(result.case.variants, result.seconds, strict=True):
+        for variant, seconds, cpu in zip(result.case.variants, result.seconds, result.cpu, strict=True):
             self._make_room()
             said = self._process(result.case.competitor).ask(self._request(result.case) | dict(variant))
             result.records = said["records"]
             seconds.append(said["seconds"])
+            cpu.append(said["cpu"])
             for name, value in (said["figures"] | self._size(result.records)).items():
                 result.figures.setdefault(name, []).append(value)
             time.sleep(0.02)  # thread pools of the one before go to sleep
@@ -169,10 +180,12 @@ class Runner:
             wanted = max(64, round(case.prefix * self._scale))
             if wanted < self._made.records:
                 request |= {"prefix": True, "records": wanted}
+        if case.gigabytes:
+            fresh = self._task.job == "memory"
+            request |= self._cycles(case.gigabytes) if fresh else self._passes(case.gigabytes)
+        derived.new_columns(self._made, request.get("adds", {}))
         name = Path(request["file"]).name
         request["file"] = str(derived.ensure(name, self._made, request["records"]))
-        if case.gigabytes:
-            request |= self._cycles(case.gigabytes) if self._task.writes else self._passes(case.gigabytes)
         return request
 
     def _cycles(self, gigabytes: float) -> dict[str, int]:
@@ -205,20 +218,30 @@ class Runner:
     def _read_back(self, case: Case, request: dict[str, Any]) -> str:
         """Compare what was written as another reads it: recordkit the others' records, TensorFlow recordkit's."""
         reader = {"recordkit": "tensorflow", "pyarrow": "pyarrow"}.get(case.competitor, "recordkit")
+        if self._task.job == "overlay":
+            reader = "recordkit"  # nobody else knows what an overlay is
         try:
             process = self._process(reader)
         except CompetitorError:
             if case.competitor != "recordkit":
                 raise
             reader, process = "recordkit", self._process("recordkit")
-        keys = ("fields", "records", "batch", "folder", "compression")
-        shards = sorted(Path(request["output"]).with_suffix("").glob("*.tfrecord*"))
-        files = [str(shard) for shard in shards] or request["output"]
-        asked = {"job": "decode", "file": files, "check": True} | {key: request[key] for key in keys if key in request}
+        keys = ("records", "batch", "folder", "compression")
+        asked = {"job": "decode", "check": True, "fields": found_in(request)} | self._where(request)
+        asked |= {key: request[key] for key in keys if key in request}
         try:
             return self._compare(process.ask(asked), request)
         except CompetitorError as error:
             return f"{reader} cannot read it: {error}"
+
+    def _where(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Return where what was written is read: one file, a folder's, or the base seen through an overlay."""
+        output = Path(request["output"])
+        overlay = output.with_suffix(".overlay")
+        if overlay.exists():
+            return {"file": request["file"], "overlays": [str(overlay)], "dataset": True}
+        shards = sorted(output.with_suffix("").glob("*.tfrecord*"))
+        return {"file": [str(shard) for shard in shards] or str(output)}
 
     def _compare(self, said: dict[str, Any], request: dict[str, Any]) -> str:
         """Return "equal", or the columns that are not what was drawn."""
@@ -230,7 +253,7 @@ class Runner:
             return f"{said['records']:,} records in place of {wanted:,}"
         if self._task.counts:
             return "equal"
-        names = tuple(request.get("select") or request["fields"])
+        names = tuple(request.get("select") or found_in(request))
         if self._task.job == "scan":
             expected = size_digest(self._made.file, request["records"])
         else:
@@ -239,6 +262,11 @@ class Runner:
         found = said["digest"]
         wrong = sorted(key for key in {*expected, *found} if expected.get(key) != found.get(key))
         return ", ".join(wrong) or "equal"
+
+
+def found_in(request: dict[str, Any]) -> dict[str, str]:
+    """Return the fields that are read back, those that were added included."""
+    return {**request["fields"], **request.get("adds", {})}
 
 
 @cache

@@ -84,7 +84,7 @@ class Task:
     @property
     def writes(self) -> bool:
         """Whether its cases leave files, which are read back."""
-        return self.job in ("encode", "write", "memory")
+        return self.job in ("encode", "write", "memory", "bake", "overlay")
 
     @property
     def counts(self) -> bool:
@@ -95,6 +95,7 @@ class Task:
 # Figures besides the speed. Of what was written, everything counts that lies in the folder, index and manifest too.
 SIZE = "bytes a record"
 SETTLED, PEAK, GROWTH = "MB of memory after 1 GB", "MB at its peak", "MB more"
+READ_SHARE = "% of the base read"
 MICROSECONDS, OPENED, FIRST_ROW = "us a record", "seconds to open", "ms to a row"
 
 ONE, TWO, TF, READ = "recordkit", "recordkit, two threads", "tensorflow", "read()"
@@ -375,6 +376,55 @@ RANDOM_W3 = Task(
     ),
 )
 
+# --- New fields for records that are there
+
+ADDS = {"adds": {"added": "int64"}}
+BAKE, BAKE_FILE = "recordkit, add_fields(out=)", "recordkit, add_fields(out=), no manifest"
+OVERLAY, CP, RECIPE = "recordkit, add_fields", "cp --reflink=never", "tensorflow, the recipe"
+LAYERED, BAKED = "recordkit, through an overlay", "recordkit, baked"
+
+
+def bake(workload: str, *, to_cp: str, to_recipe: str | None = None) -> Task:
+    cases = [
+        Case(BAKE, "recordkit", {"file": "dataset", **ADDS}),
+        Case(BAKE_FILE, "recordkit", ADDS),
+        Case(CP, "read", {"file": "dataset"}),
+    ]
+    ratios = [Ratio(BAKE, CP, to_cp, percent=True), Ratio(BAKE_FILE, CP, to_cp, percent=True)]
+    if to_recipe:
+        cases.append(Case(RECIPE, "tensorflow", ADDS, prefix=10_000))
+        ratios += [Ratio(BAKE, RECIPE, to_recipe), Ratio(BAKE_FILE, RECIPE, to_recipe)]
+    title = f"add an int64 array to the records of {workload.upper()}, in new files"
+    return Task(f"bake-{workload}", title, "bake", workload, and_synced(*cases), in_pairs(*ratios))
+
+
+OVERLAY_W2 = Task(
+    "overlay-w2",
+    "add an int64 array beside the records of W2 with a manifest, again and again until they are 2 GB",
+    "overlay",
+    "w2",
+    and_synced(
+        Case(OVERLAY, "recordkit", {"file": "dataset", **ADDS}, gigabytes=2),
+        Case(CP, "read", {"file": "dataset"}, gigabytes=2),
+    ),
+    (
+        *in_pairs(Ratio(OVERLAY, CP, ">= 20")),
+        Ratio(OVERLAY, None, "< 1", words=f"{OVERLAY}: how much of the base is read", figure=READ_SHARE, unit="%"),
+    ),
+)
+
+
+def read_overlay(workload: str) -> Task:
+    options = {"dataset": True, "batch": 1024, **ADDS}
+    cases = (
+        Case(LAYERED, "recordkit", {"file": "layered", **options}),
+        Case(BAKED, "recordkit", {"file": "baked", **options}),
+    )
+    ratio = Ratio(BAKED, LAYERED, "< 1.15", words=f"the time of {LAYERED} / {BAKED}")
+    title = f"rk.open of {workload.upper()} with a field beside the records, and in them"
+    return Task(f"read-overlay-{workload}", title, "decode", workload, cases, (ratio,))
+
+
 VERIFY, VERIFY_TWO = "recordkit, rk.verify", "recordkit, rk.verify, two threads"
 
 
@@ -452,6 +502,11 @@ TASKS = (
     READ_GZIP,
     COUNT_W2,
     RANDOM_W3,
+    bake("w2", to_cp=">= 0.75"),
+    bake("w3", to_cp=">= 0.6", to_recipe=">= 50"),
+    OVERLAY_W2,
+    read_overlay("w1"),
+    read_overlay("w3"),
     verify("w1", ">= 0.5"),
     verify("w2", ">= 0.7"),
     verify("w3", ">= 0.7"),

@@ -90,16 +90,16 @@ def table(rows: list[list[str]], right: set[int]) -> str:
 
 def speeds(task: Task, results: list[Measured]) -> str:
     """Return a table of the cases of a task."""
-    rows = [["case", "records/s", "median", "fastest", "slowest", "records", "results"]]
+    rows = [["case", "records/s", "median", "fastest", "slowest", "CPU", "records", "results"]]
     for result in results:
         if result.problem:
-            rows.append([result.case.label, "-", "-", "-", "-", "-", result.problem])
+            rows.append([result.case.label, "-", "-", "-", "-", "-", "-", result.problem])
             continue
-        clock = [milliseconds(seconds) for seconds in (result.median, min(result.repeats), max(result.repeats))]
+        clock = [milliseconds(s) for s in (result.median, min(result.repeats), max(result.repeats), result.busy)]
         figures = (f"{rounded(result.middle(name))} {name}" for name in result.figures)
         notes = filter(None, [result.check, variant(result), *figures])
         rows.append([result.case.label, f"{result.speed:,.0f}", *clock, f"{result.records:,}", "; ".join(notes)])
-    return f"{task.name}: {task.title}\n{table(rows, {1, 2, 3, 4, 5})}"
+    return f"{task.name}: {task.title}\n{table(rows, {1, 2, 3, 4, 5, 6})}"
 
 
 def milliseconds(seconds: float) -> str:
@@ -222,6 +222,7 @@ def measurement(task: str, result: Measured) -> dict[str, Any]:
         "records_per_second": round(result.speed, 1),
         "median_seconds": round(result.median, 6),
         "seconds": [round(seconds, 6) for seconds in result.repeats],
+        "cpu_seconds": [round(seconds, 3) for seconds in result.cpu[result.best]],
         "results": result.check or None,
     }
     if result.figures:

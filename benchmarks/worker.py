@@ -77,13 +77,18 @@ def checked(work: Work) -> dict[str, Any]:
 
 def timed(work: Work) -> dict[str, Any]:
     gc.collect()
-    start = time.perf_counter()
+    busy, start = worked(), time.perf_counter()
     done = work(None)
-    seconds = time.perf_counter() - start
+    seconds, busy = time.perf_counter() - start, worked() - busy
     if not isinstance(done, Done):
         done = Done(done)
     own = seconds if done.seconds is None else done.seconds
-    return {"records": done.records, "seconds": own, "figures": dict(done.figures)}
+    return {"records": done.records, "seconds": own, "cpu": busy, "figures": dict(done.figures)}
+
+
+def worked() -> float:
+    """Return the seconds that all threads of this process, and its children that have ended, kept processors busy."""
+    return sum(os.times()[:4])
 
 
 def sync(file: str | Path) -> None:

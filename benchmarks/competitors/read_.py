@@ -1,8 +1,9 @@
-"""read() and write(): the file's bytes from or to the disk, and nothing done with them."""
+"""read(), write() and cp: the file's bytes from or to the disk, and nothing done with them."""
 
 from __future__ import annotations
 
 import platform
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,5 +49,24 @@ def write(request: Request) -> Work:
     return work
 
 
+def copy(request: Request) -> Work:
+    """Copy a file, or the files of a folder, with cp."""
+    source, out = Path(request["file"]), Path(request["output"])
+    target = out if source.is_file() else out.with_suffix("")
+    command = ["cp", "--reflink=never", "-r", str(source), str(target)]
+
+    def work(digest: Digest | None) -> int:
+        subprocess.run(command, check=True)
+        if request.get("sync"):
+            for path in [target] if target.is_file() else target.rglob("*"):
+                sync(path)
+        return int(request["records"])
+
+    return work
+
+
 if __name__ == "__main__":
-    serve({"python": platform.python_version()}, {"scan": scan, "verify": scan, "write": write})
+    serve(
+        {"python": platform.python_version()},
+        {"scan": scan, "verify": scan, "write": write, "bake": copy, "overlay": copy},
+    )

@@ -31,11 +31,13 @@ def plain(column: Any) -> Any:
 
 def batches(request: Request) -> Work:
     """Open a dataset and go through it in batches, with every column made; as many threads as there are processors."""
-    declared = request["fields"] if request.get("declared") else None
+    options = {"schema": request["fields"] if request.get("declared") else None}
+    if "overlays" in request:
+        options["overlays"] = request["overlays"]
 
     def work(digest: Digest | None) -> int:
         done = 0
-        for batch in rk.open(request["file"], schema=declared).batch(request["batch"]):
+        for batch in rk.open(request["file"], **options).batch(request["batch"]):
             columns = {name: batch[name] for name in batch.names}
             done += len(batch)
             if digest:

@@ -124,6 +124,26 @@ def write(request: Request) -> Work:
     return work
 
 
+def bake(request: Request) -> Work:
+    """Add a field as recipes do: every record becomes an Example in Python, and bytes again."""
+    records = records_of(request)
+    ((name, column),) = columns.load(request["folder"], request["adds"]).items()
+    values = column[: request["records"]].tolist()
+
+    def work(digest: Digest | None) -> int:
+        with tf.io.TFRecordWriter(request["output"]) as writer:
+            for payload, value in zip(records.as_numpy_iterator(), values, strict=True):
+                example = tf.train.Example()
+                example.ParseFromString(payload)
+                example.features.feature[name].int64_list.value.append(value)
+                writer.write(example.SerializeToString())
+        if request.get("sync"):
+            sync(request["output"])
+        return len(values)
+
+    return work
+
+
 def ready(request: Request) -> Callable[[], Iterable[bytes]]:
     payloads = list(records_of({"file": request["file"]}).take(request["records"]).as_numpy_iterator())
     return lambda: payloads
@@ -148,4 +168,5 @@ def built(request: Request) -> Callable[[], Iterable[bytes]]:
 
 if __name__ == "__main__":
     versions = {"tensorflow": tf.__version__, "numpy": np.__version__, "protobuf": protobuf_version}
-    serve(versions, {"scan": scan, "count": scan, "decode": decode, "encode": write, "write": write})
+    jobs = {"scan": scan, "count": scan, "decode": decode, "encode": write, "write": write, "bake": bake}
+    serve(versions, jobs)

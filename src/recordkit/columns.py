@@ -6,6 +6,7 @@ shape). Nothing here knows where the values came from. All speak the Arrow C dat
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -52,7 +53,7 @@ class BytesColumn:
         self.offsets = offsets
         self.text = text
         self.shape = (len(offsets) - 1,) if shape is None else shape
-        if int(np.prod(self.shape)) != len(offsets) - 1:
+        if shape is not None and math.prod(shape) != len(offsets) - 1:
             message = f"{len(offsets) - 1} values do not fill the shape {self.shape}"
             raise ValueError(message)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recordkit import examples
-from recordkit.columns import Batch
+from recordkit.columns import Batch, BytesColumn
 from recordkit.errors import SchemaError
 from recordkit.examples import Decoded, Decoder, Feature, cut
 
@@ -134,28 +134,33 @@ class Plan:
         self._optional = [layout for layout in layouts if layout.field.optional]
         self._makers = [(layout.name, layout, _maker(layout)) for layout in layouts]
         self._decoder = Decoder(_features(layouts), sequence=sequence)
-        self._row_places = self._places_in_row(layouts)
+        self._row_makers = [
+            (layout.name, layout if layout.field.optional else None, self._row_maker(layout)) for layout in layouts
+        ]
 
-    def _places_in_row(self, layouts: Sequence[Layout]) -> list[tuple[str, bool, int, int, tuple[int, ...]]] | None:
-        """Where the values of one record stand, if all its fields are numbers that are there as they are stored."""
-        places = []
-        for layout in layouts:
-            place = self._decoder.place_in_row(layout.name)
-            if place is None or layout.field.optional or _maker(layout) is _column:
-                return None
-            places.append((layout.name, *place, layout.sizes))
-        return places
+    def _row_maker(self, layout: Layout) -> Callable[[Decoded, int, str | None], Any]:
+        """Return the function that makes a field's value in one record: a short way for what is most common."""
+        place = self._decoder.place_in_row(layout.name)
+        if place is not None and _maker(layout) is not _column:
+            return partial(_number, *place, layout.sizes) if layout.sizes else partial(_one_number, *place[:2])
+        plain = layout.storage == "list" and not layout.steps and layout.field.default is None
+        if plain and layout.shape == (None,) and layout.dtype in ("int64", "float32"):
+            return partial(_numbers, layout.name)
+        if plain and layout.shape == () and layout.dtype in ("bytes", "jpeg", "png"):
+            return partial(_bytes, layout.name)
+        return partial(_first, _maker(layout), layout)
 
     def row(self, chunk: Chunk, path: str | None) -> dict[str, Any]:
         """Return the first record of a chunk: a value a field, None where it is missing."""
-        if self._row_places is None:
-            return self.decode(chunk, 0, 1, path).row(0)
         decoded = self._decoded(chunk, 0, 1, path)
-        ints, floats = decoded.ints, decoded.floats
         row: dict[str, Any] = {}
-        for name, is_int, start, stop, sizes in self._row_places:
-            numbers: NDArray[Any] = ints if is_int else floats
-            row[name] = numbers[start:stop].reshape(sizes) if sizes else numbers[start]
+        for name, optional, make in self._row_makers:
+            if optional is not None:
+                absent = missing_rows(optional, decoded[name])
+                if absent is not None and absent[0]:
+                    row[name] = None
+                    continue
+            row[name] = make(decoded, chunk.first_record, path)
         return row
 
     def _decoded(self, chunk: Chunk, start: int, stop: int | None, path: str | None) -> Decoded:
@@ -195,6 +200,36 @@ def _advice(layout: Layout, found: str) -> str:
     kinds = {"bytes": "bytes", "int64": "int64", "float": "float32"}
     stored = "" if layout.storage == "list" else f"{layout.expected} is stored as bytes. "
     return f"{stored}Declare {kinds[found]} to read what is there." if found in kinds else ""
+
+
+def _one_number(is_int: bool, start: int, decoded: Decoded, first: int, path: str | None) -> Any:
+    return (decoded.ints if is_int else decoded.floats)[start]
+
+
+def _number(
+    is_int: bool, start: int, stop: int, sizes: tuple[int, ...], decoded: Decoded, first: int, path: str | None
+) -> Any:
+    return (decoded.ints if is_int else decoded.floats)[start:stop].reshape(sizes)
+
+
+def _numbers(name: str, decoded: Decoded, first: int, path: str | None) -> Any:
+    return decoded[name].values
+
+
+def _bytes(name: str, decoded: Decoded, first: int, path: str | None) -> bytes:
+    values = decoded[name].values
+    assert isinstance(values, BytesColumn)
+    return values.data.tobytes()
+
+
+def _first(
+    make: Callable[[Layout, Decoded, int, str | None], Column],
+    layout: Layout,
+    decoded: Decoded,
+    first: int,
+    path: str | None,
+) -> Any:
+    return make(layout, decoded, first, path)[0]
 
 
 def _maker(layout: Layout) -> Callable[[Layout, Decoded, int, str | None], Column]:

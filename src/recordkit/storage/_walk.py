@@ -309,7 +309,7 @@ def _walk_compressed(
     file: ByteFile, compression: Literal["gzip", "zlib"], record: int, max_record_bytes: int, *, nested: bool
 ) -> Iterator[Chunk | Damage]:
     """Walk through each stretch between gaps. What is lost on either side of a gap is told with the gap."""
-    pieces = segments(file, compression)
+    pieces = segments(file, compression, nested=nested)
     start, gap, before = 0, None, 0
     while True:
         stretch = Stretch(pieces, start)
