@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import resource
 import sys
 import time
 import traceback
@@ -88,7 +89,8 @@ def timed(work: Work) -> dict[str, Any]:
 
 def worked() -> float:
     """Return the seconds that all threads of this process, and its children that have ended, kept processors busy."""
-    return sum(os.times()[:4])
+    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(each.ru_utime + each.ru_stime for each in used)
 
 
 def sync(file: str | Path) -> None:

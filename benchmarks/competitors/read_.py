@@ -66,7 +66,5 @@ def copy(request: Request) -> Work:
 
 
 if __name__ == "__main__":
-    serve(
-        {"python": platform.python_version()},
-        {"scan": scan, "verify": scan, "write": write, "bake": copy, "overlay": copy},
-    )
+    jobs = {"scan": scan, "verify": scan, "write": write, "bake": copy, "overlay": copy}
+    serve({"python": platform.python_version()}, jobs)

@@ -3,7 +3,7 @@
 Nothing here knows how files are laid out; that is `recordkit.storage`.
 """
 
-from ._batching import Part
+from ._batching import Making, Part
 from ._dataset import Batches, Dataset
 from ._follow import follow
 from ._layered import living, making_of, merged_chunk, rewritten
@@ -13,6 +13,7 @@ from ._records import Records
 __all__ = [
     "Batches",
     "Dataset",
+    "Making",
     "Part",
     "Records",
     "follow",

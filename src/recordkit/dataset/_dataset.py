@@ -61,6 +61,7 @@ class Dataset:
     _threads: Workers = AUTO
     _splits: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
     left_out: tuple[tuple[Path, str], ...] = ()
+    lineage: tuple[Mapping[str, Any], ...] = ()
 
     # --- What it is
 

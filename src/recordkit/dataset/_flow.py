@@ -7,6 +7,7 @@ pieces of whole batches; where that cannot be, the records at the edges are put 
 from __future__ import annotations
 
 import threading
+from contextlib import nullcontext
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -14,6 +15,7 @@ from recordkit.errors import CorruptRecordError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from recordkit.records import Chunk
     from recordkit.storage import RecordFile, Stream
@@ -28,6 +30,11 @@ _SMALL_BYTES = 4 << 20  # less than this is done before threads have started
 
 class Source(Protocol):
     """Where records come from."""
+
+    @property
+    def tolerant(self) -> bool:
+        """Whether damaged records are passed over, so that a record's number does not tell how many come before it."""
+        ...
 
     def open_stream(self, file: RecordFile, first: int) -> Stream:
         """Return the records of a file from number `first` on."""
@@ -171,6 +178,9 @@ class _Feed:
         self._source = source
         self._lock = threading.Lock()
         self._turn = threading.Lock()  # to open the next file
+        # Where records are passed over, and others deleted, only counting tells how many were given.
+        self._counted = 0
+        self._counting: AbstractContextManager[Any] | None = threading.Lock() if source.tolerant else None
         self.failure: BaseException | None = None
         self._failed_at = (0, 0)
         self._starts: list[int] = []  # of each file opened so far: the position of its record 0 in the order
@@ -184,11 +194,11 @@ class _Feed:
                 raise self.failure
             file, stream = self._open
             try:
-                chunk = None if stream is None else stream.read(pieces * self._size)
+                taken = None if stream is None else self._read(file, stream, pieces * self._size)
                 if stream is not None and (failure := getattr(stream, "failure", None)) is not None:
                     self._fail(file, failure)  # the next reading of this stream would raise it, and there may be none
-                if chunk is not None:
-                    if (taken := self._placed(file, chunk)) is not None:
+                if taken is not None:
+                    if len(taken[0].chunk):
                         return taken
                     continue
                 if file >= len(self._files):
@@ -197,7 +207,7 @@ class _Feed:
             except BaseException as error:
                 self._fail(file, error)
                 continue
-            if taken is not None:
+            if taken is not None and len(taken[0].chunk):
                 return taken
 
     def _fail(self, file: int, error: BaseException) -> None:
@@ -206,11 +216,22 @@ class _Feed:
             if self.failure is None or at < self._failed_at:
                 self.failure, self._failed_at = error, at
 
-    def _placed(self, file: int, chunk: Chunk) -> tuple[Part, int] | None:
-        """Return what is seen of a chunk and where it stands in the order; None if that is nothing."""
-        part = self._source.part(self._files[file], chunk)
-        position = self._starts[file] + self._source.living(self._files[file], chunk.first_record)
-        return (part, position) if len(part.chunk) else None
+    def _read(self, file: int, stream: Stream, records: int) -> tuple[Part, int] | None:
+        """Return what is seen of a file's next records, which may be nothing, and its position; None at the end."""
+        with self._counting or nullcontext():
+            chunk = stream.read(records)
+            if chunk is None:
+                return None
+            part = self._source.part(self._files[file], chunk)
+            position = self._position(file, chunk.first_record)
+            self._counted += len(part.chunk)
+            return part, position
+
+    def _position(self, file: int, record: int) -> int:
+        """Return how many records were given before this one."""
+        if self._counting is not None:
+            return self._counted
+        return self._starts[file] + self._source.living(self._files[file], record)
 
     def _open_next(self, ended: int) -> tuple[Part, int] | None:
         """Open the file behind `ended`, unless another thread was faster."""
@@ -218,9 +239,7 @@ class _Feed:
             file, stream = self._open
             if file != ended:
                 return None
-            position = 0
-            if stream is not None:
-                position = self._starts[file] + self._source.living(self._files[file], stream.next_record)
+            position = self._position(file, stream.next_record) if stream is not None else 0
             number = file + 1
             if number == len(self._files):
                 self._open = number, None
@@ -231,10 +250,9 @@ class _Feed:
             lead = -position % self._size
             try:
                 # What is lacking to a whole batch comes first, so that the pieces behind it are whole batches.
-                chunk = stream.read(lead) if lead else None
+                return self._read(number, stream, lead) if lead else None
             finally:
                 self._open = number, stream
-            return None if chunk is None else self._placed(number, chunk)
 
 
 class _Crew:

@@ -56,10 +56,26 @@ class Stack:
             owners.update(dict.fromkeys(layer.schema.names, layer))
         return owners
 
-    @property
-    def added(self) -> frozenset[str]:
-        """The fields that are found in layers."""
-        return frozenset(name for layer in self.layers for name in layer.schema.names)
+    def check_declared(self, declared: Schema, base: Schema | None) -> None:
+        """Raise if the caller expects of a layer what it has not, or what is hidden.
+
+        Raises:
+            SchemaError: Which field, and what to do.
+        """
+        owners = self.owners(base)
+        hidden = {name: layer for layer in self.layers for name in layer.hides if name not in owners}
+        for name in declared.names:
+            layer = owners.get(name)
+            if name in hidden:
+                message = f"{name}: hidden by {hidden[name].path}\n  Open without: overlays=False."
+                raise SchemaError(message, field=name)
+            if layer is not None and declared.fields.get(name) != layer.schema.fields[name]:
+                expected, found = declared.select(name), layer.schema.select(name)
+                message = (
+                    f"{name}: not declared as {layer.path} has it\n  {found.explain_difference(expected)}\n"
+                    "  To have it otherwise: recordkit.cast_fields."
+                )
+                raise SchemaError(message, field=name)
 
     def schema(self, base: Schema | None) -> Schema | None:
         """Return the fields that are seen through the layers."""
@@ -93,7 +109,14 @@ class Stack:
         return layer.files[_name_of(file)]
 
     def deleted(self, file: RecordFile) -> NDArray[np.int64]:
-        """Return the numbers of the records of a file that were deleted, in rising order."""
+        """Return the numbers of the records of a file that were deleted, in rising order.
+
+        Raises:
+            StorageError: The file has changed since.
+        """
+        if not any(layer.deleted for layer in self.layers):
+            return _NONE
+        self.check(file)
         name = _name_of(file)
         each = [layer.deleted[name] for layer in self.layers if name in layer.deleted]
         if not each:

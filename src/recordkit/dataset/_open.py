@@ -106,6 +106,7 @@ def open(  # noqa: A001 - the verb that a user would say
         _threads=workers,
         _splits=located.splits if located is not None else {},
         left_out=located.left_out if located is not None else (),
+        lineage=located.manifest.lineage if located is not None and located.manifest is not None else (),
     )
     _say_left_out(dataset)
     if declared is not None and examples:

@@ -145,8 +145,10 @@ class Records:
         return declared_making(self.declared, self.own_schema or Schema({}), self.stack, names)
 
     def _check_declared(self, declared: Schema) -> None:
-        if self.stack.layers:
-            declared = declared.select(*(name for name in declared.names if name not in self.stack.added))
+        if self.stack:
+            self.stack.check_declared(declared, self.own_schema)
+            owners = self.stack.owners(self.own_schema)
+            declared = declared.select(*(name for name in declared.names if owners.get(name) is None))
         sample = next(self._firsts(self.files), None)
         if sample is not None:
             check_declared(declared, sample, self.known)
@@ -199,6 +201,11 @@ class Records:
         # Other messages may pass for Examples all of whose fields are unknown, such as the events of TensorBoard.
         longest = max(int(part.chunk.lengths.max()) for part in samples)
         return schema if schema.names or longest <= _EMPTY_EXAMPLE else None
+
+    @property
+    def tolerant(self) -> bool:
+        """Whether damage is passed over."""
+        return self.log.tolerant
 
     def open_stream(self, file: RecordFile, first: int) -> Stream:
         """Return the records of a file from number `first` on."""

@@ -5,10 +5,10 @@ What is on disk is written down in docs/format.
 
 from ._bytes import ByteFile, LocalFile, ObjectFile, OpenFiles, PipeFile
 from ._commit import commit
-from ._create import append, create, discard, quarantined, write
+from ._create import append, create, discard, go_on_with, quarantined, write
 from ._damage import Damage
 from ._index import Fingerprint, Index
-from ._layers import Base, Layer, layer_facts, layers_of, new_layer, write_layer
+from ._layers import Base, Layer, layer_facts, layers_of, new_layer, remove_layer, write_layer
 from ._locate import Located, locate
 from ._manifest import Manifest, Shard
 from ._names import is_lone_file
@@ -44,6 +44,7 @@ __all__ = [
     "commit",
     "create",
     "discard",
+    "go_on_with",
     "is_lone_file",
     "layer_facts",
     "layers_of",
@@ -52,6 +53,7 @@ __all__ = [
     "quarantined",
     "read_text_index",
     "recover",
+    "remove_layer",
     "walk",
     "write",
     "write_layer",

@@ -122,7 +122,8 @@ def _publish_parts(target: Path, parts: list[Part], *, sync: bool) -> Written:
 
 
 def _set_of(part: Part) -> str:
-    return str((part.run or {})["name"])
+    run = part.run or {}
+    return str(run.get("split") or run["name"])
 
 
 def _common_run(target: Path, parts: list[Part]) -> dict[str, Any]:
@@ -133,7 +134,7 @@ def _common_run(target: Path, parts: list[Part]) -> dict[str, Any]:
     for number, (run, part) in enumerate(zip(runs, parts, strict=True)):
         bare = run.get("schema") is None and not any(shard.records for shard in part.shards)
         for name in dict.fromkeys([*runs[first], *run]):
-            if name in ("overwrite", "rows", "name") or (name == "schema" and bare):
+            if name in ("overwrite", "rows", "split") or (name == "schema" and bare):
                 continue
             if run.get(name) != runs[first].get(name):
                 message = (
@@ -239,7 +240,7 @@ def _manifest(run: Mapping[str, Any], shards: tuple[Shard, ...]) -> Manifest:
     return Manifest(
         schema=None if schema is None else Schema.from_json(schema),
         shards=shards,
-        lineage=(_operation("create", run),),
+        lineage=(*run.get("lineage", ()), _operation("create", run)),
         metadata=run.get("metadata") or {},
     )
 
@@ -249,7 +250,7 @@ def _operation(operation: str, run: Mapping[str, Any]) -> dict[str, Any]:
     arguments = {
         name: value
         for name, value in run.items()
-        if value is not None and name not in ("kind", "overwrite", "metadata", "schema")
+        if value is not None and name not in ("kind", "overwrite", "metadata", "schema", "lineage")
     }
     return {"operation": operation, "recordkit": recordkit.__version__, "arguments": arguments}
 

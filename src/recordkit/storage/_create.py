@@ -12,14 +12,14 @@ from recordkit import workers as _workers
 from recordkit.errors import SchemaError, StorageError, TargetExistsError
 from recordkit.schema import Schema
 
-from . import _commit, _disk, _existing, _intake, _names, _publish, _quarantine, _staging
+from . import _commit, _disk, _existing, _intake, _layers, _names, _publish, _quarantine, _staging
 from ._manifest import Manifest
 from ._options import Options
 from ._staging import Part
 from ._writer import Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from recordkit.workers import Workers
@@ -50,6 +50,8 @@ def create(
     metadata: Mapping[str, Any] | None = None,
     part: int | None = None,
     parts: int | None = None,
+    split: str | None = None,
+    lineage: Sequence[Mapping[str, Any]] = (),
     sync: bool = True,
 ) -> Writer:
     """Return a writer of a new dataset, which appears under its name when it is whole.
@@ -75,6 +77,8 @@ def create(
         part: Which part of the dataset this writer makes, where several processes or machines each make one; counted
             from 0. `commit` publishes them together.
         parts: How many parts there are.
+        split: Which split of the dataset the part belongs to, where parts are of several; its shards are called so.
+        lineage: The operations that made what the dataset is made of, oldest first, to be kept in the manifest.
         sync: Whether all of it is on the disk when `close` returns. False is for data that a power cut may take; a
             crash of the program still leaves nothing half-made.
 
@@ -105,21 +109,28 @@ def create(
         sync=sync,
         metadata=metadata,
     )
-    split = target.name if lone else _names.set_name(name, target)
+    set_name = target.name if lone else _names.set_name(name, target)
     number, total = _part_of(part, parts, lone=lone)
+    if split is not None and parts is None:
+        message = "split= is for parts of one dataset: name= says what the shards of a whole one are called"
+        raise ValueError(message)
     _recover(target, resume=resume)
     _refuse_existing(target, overwrite=overwrite, lone=lone)
     claimed = _claim(target, number, total, resume=resume, overwrite=overwrite, sync=sync)
     try:
-        run = {
+        run: dict[str, Any] = {
             "kind": "file" if lone else "folder",
-            "name": split,
+            "name": set_name,
             "overwrite": overwrite,
             "metadata": options.metadata,
         }
+        if lineage:
+            run["lineage"] = list(lineage)
+        if split is not None:
+            run["split"] = _names.set_name(split, target)
         declared = _begin(claimed, run | options.to_dict(), _as_schema(schema), resume=resume)
         publish = partial(_commit.publish_new, lone=lone) if parts is None else _commit.leave
-        return Writer(claimed, options, declared, split, publish)
+        return Writer(claimed, options, declared, split or set_name, publish)
     except BaseException:
         claimed.give_up()
         raise
@@ -292,6 +303,30 @@ def discard(path: str | os.PathLike[str]) -> bool:
     for part in claimed:
         part.release()
     return True
+
+
+def go_on_with(
+    path: str | os.PathLike[str], metadata: Mapping[str, Any], *, resume: bool, overwrite: bool, sync: bool
+) -> None:
+    """Make what a run that broke off has left ready for several writers that go on with its parts at once.
+
+    It is removed where `resume` is False, or where it is a layer for other files than those in `metadata`.
+
+    Raises:
+        TargetExistsError: The run is complete, or there is something under this name, and `overwrite` is False.
+    """
+    target, lone = _names.target_of(path)
+    _recover(target, resume=resume)
+    _refuse_existing(target, overwrite=overwrite, lone=lone)
+    staging = _names.staging_of(target)
+    runs = [_staging.load_json(folder / "run.json") or {} for folder in _staging.part_folders(staging)]
+    if not resume or any(_layers.is_other(run.get("metadata") or {}, metadata) for run in runs):
+        discard(target)
+        return
+    with _publish.publishing(target):
+        journal = _publish.Journal.load(staging)
+        if journal is not None:
+            _publish.take_back(target, journal, sync=sync)
 
 
 def quarantined(path: str | os.PathLike[str]) -> Iterator[BadRow]:

@@ -9,8 +9,10 @@ docs/format/overlays.md.
 from __future__ import annotations
 
 import base64
+import logging
 import re
 import zlib
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -23,6 +25,7 @@ from recordkit.schema import Schema
 from . import _disk, _names
 from ._bytes import LocalFile
 from ._manifest import Manifest
+from ._places import find_beside
 from ._record_file import RecordFile
 
 if TYPE_CHECKING:
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+log = logging.getLogger("recordkit")
 
 KEY: Final = "recordkit.layer"  # of a manifest's metadata
 _NUMBERED: Final = re.compile(r"(\d+)-.+")
@@ -131,9 +136,11 @@ class Layer:
             raise self._damaged(file, "the file is missing") from None
         if facts.st_size != shard.bytes:
             raise self._damaged(file, f"expected {shard.bytes} bytes, found {facts.st_size}")
-        # Whatever happened to it behind our back happened after the manifest was written.
+        # Whatever happened to it behind our back happened after the manifest was written, or before all was copied:
+        # then the index beside it is not of this file.
         written = _names.manifest_of(self.path, lone=False).stat().st_ctime_ns
-        if facts.st_ctime_ns > written and RecordFile(LocalFile(local.path)).digest != shard.digest:
+        untouched = facts.st_ctime_ns < written and find_beside(local) is not None
+        if not untouched and RecordFile(LocalFile(local.path)).digest != shard.digest:
             raise self._damaged(file, "these are not the records that were written")
 
     def check(self, file: RecordFile) -> None:
@@ -187,17 +194,24 @@ def _numbered(folder: Path) -> Iterable[tuple[int, Path]]:
                 yield int(found[1]), path
 
 
-def new_layer(folder: Path, name: str) -> Path:
-    """Return where the next layer of a folder goes: where one of this name was begun, or behind all others."""
+def new_layer(folder: Path, name: str, *, sync: bool = True) -> Path:
+    """Return where the next layer of a folder goes: where one of this name was begun, or behind all others.
+
+    The folder for layers is made, and lasts.
+    """
     slug = re.sub(r"[^A-Za-z0-9._+-]+", "_", name)[:80].strip("._-") or "layer"
     overlays = folder / _names.SIDE / "overlays"
-    taken = [number for number, _ in _numbered(folder)]
-    begun = sorted(overlays.glob(f".[0-9]*-{slug}.recordkit")) if overlays.is_dir() else []
-    for staging in begun:
+    _disk.make_folder(overlays, sync=sync)
+    # Whoever made it may not have lived to see it on the disk.
+    for parent in (overlays.parent, folder):
+        _disk.sync_folder(parent, sync=sync)
+    last = max((number for number, _ in _numbered(folder)), default=0)
+    for staging in sorted(overlays.glob(f".[0-9]*-{slug}.recordkit")):
         target = overlays / staging.name[1 : -len(".recordkit")]
-        if int(target.name.partition("-")[0]) > max(taken, default=0):
+        number, _, begun = target.name.partition("-")
+        if begun == slug and int(number) > last:
             return target
-    return overlays / f"{max(taken, default=0) + 1:04d}-{slug}"
+    return overlays / f"{last + 1:04d}-{slug}"
 
 
 def write_layer(path: Path, facts: Mapping[str, Any], *, sync: bool = True) -> Path:
@@ -210,9 +224,31 @@ def write_layer(path: Path, facts: Mapping[str, Any], *, sync: bool = True) -> P
     _disk.write_new(manifest, Manifest(schema=None, shards=(), metadata=facts).to_json(), sync=sync)
     _disk.sync_folder(manifest.parent, sync=sync)
     _disk.sync_folder(staged, sync=sync)
-    _disk.rename_new(staged, path)
-    _disk.sync_folder(path.parent, sync=sync)
+    _rename_for_good(staged, path, sync=sync)
     return path
+
+
+def remove_layer(path: Path, *, sync: bool = True) -> None:
+    """Take a layer away, at once as far as anyone can see."""
+    aside = path.with_name(f".{path.name}.removed")
+    _disk.remove_tree(aside)
+    # It lasts before anything in it goes: half of it must not come back under the old name.
+    _rename_for_good(path, aside, sync=sync)
+    try:
+        _disk.remove_tree(aside)
+    except StorageError as error:
+        log.warning("%s: it is gone, and what was in it could not be removed: %s", path, error)
+
+
+def _rename_for_good(source: Path, target: Path, *, sync: bool) -> None:
+    """Rename, and back again if that cannot be made to last, so that another try does all of it."""
+    _disk.rename_new(source, target)
+    try:
+        _disk.sync_folder(target.parent, sync=sync)
+    except StorageError:
+        with suppress(StorageError):  # what made it fail is what the caller is to hear of
+            _disk.rename(target, source)
+        raise
 
 
 def layer_facts(
@@ -226,6 +262,11 @@ def layer_facts(
             "deleted": {name: _text(numbers) for name, numbers in (deleted or {}).items()},
         }
     }
+
+
+def is_other(begun: Mapping[str, Any], facts: Mapping[str, Any]) -> bool:
+    """Tell whether two layers, by the metadata of their manifests, are not for the same records."""
+    return KEY in begun and KEY in facts and begun[KEY] != facts[KEY]
 
 
 def _text(numbers: NDArray[np.int64]) -> str:

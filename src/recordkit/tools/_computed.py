@@ -110,7 +110,7 @@ class _OfFunction:
                 value = self.fn(row)
             except Exception as error:
                 self._raise_unless_skipped(error, first + number, 1, on_error)
-                failures.append(Failure(first + number, _words(error)))
+                failures.append(Failure(first + number, words_of(error)))
                 value = None
             values.append(value)
         return values
@@ -123,7 +123,7 @@ class _OfFunction:
         except Exception as error:
             self._raise_unless_skipped(error, first, len(batch), on_error)
             if len(batch) <= 1:
-                failures.append(Failure(first, _words(error)))
+                failures.append(Failure(first, words_of(error)))
                 return [None] * len(batch)
         else:
             return self._checked(column, len(batch))
@@ -155,11 +155,11 @@ class _OfFunction:
         advice = 'on_error="skip" leaves the field missing where its type ends in ?'
         if on_error == "skip":
             advice = f'on_error="skip" needs a type that ends in ?, such as {or_optional(self.field)}'
-        message = f"{self.name}: the function failed on {where}: {_words(error)}\n  Its traceback is above; {advice}"
+        message = f"{self.name}: the function failed on {where}: {words_of(error)}\n  Its traceback is above; {advice}"
         raise SchemaError(message, field=self.name, record=first) from error
 
 
-def _words(error: Exception) -> str:
+def words_of(error: Exception) -> str:
     """Return an exception in one line, short enough not to be a payload."""
     text = str(error).partition("\n")[0]
     text = text if len(text) <= 200 else f"{text[:200]}..."

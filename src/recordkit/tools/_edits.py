@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +12,12 @@ from recordkit.dataset import Dataset, making_of, merged_chunk, open, rewritten 
 from recordkit.errors import SchemaError
 from recordkit.expressions import Expression
 from recordkit.schema import Schema
-from recordkit.storage import Base, LocalFile, layer_facts, write_layer
+from recordkit.storage import Base, LocalFile, layer_facts, remove_layer, write_layer
 from recordkit.workers import AUTO, Workers
 
 from . import _jobs
-from ._fields import Changed, add_fields, layer_folder, names_given, splits_of
+from ._computed import words_of
+from ._fields import Changed, add_fields, layer_folder, named, names_given, splits_of
 from ._sources import Computed
 
 if TYPE_CHECKING:
@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recordkit.columns import Batch
-    from recordkit.dataset import Part, Records
+    from recordkit.dataset import Making, Part, Records
     from recordkit.records import Chunk
+    from recordkit.storage import Layer
 
     from ._bound import Failure
 
@@ -65,15 +66,16 @@ class Editing:
 
     def _kept(self, part: Part, base: Schema, records: Records) -> Part:
         assert self.keep is not None
-        batch = making_of(base, records.stack, self.reads).batch(part, 0, len(part.chunk))
-        return part.pick(np.flatnonzero(self.keep(batch)).astype(np.uint64))
+        wanted = _wanted(self.keep, part, making_of(base, records.stack, self.reads))
+        return part.pick(np.flatnonzero(wanted).astype(np.uint64))
 
 
 def _baked(
     dataset: Dataset, change: Editing, schema: Schema, out: AnyPath, fields: Sequence[str], **options: Any
 ) -> Changed:
-    workers = options.pop("workers")
-    target = _jobs.Target(str(out), schema, {}, **options)
+    workers, (operation, arguments) = options.pop("workers"), options.pop("operation")
+    lineage = _jobs.lineage_of(dataset, operation, **arguments)
+    target = _jobs.Target(str(out), schema, {}, **options, lineage=lineage)
     written, _ = _jobs.run(dataset._records, change, target, workers, splits=splits_of(dataset))
     return Changed(str(out), written, tuple(fields))
 
@@ -100,7 +102,7 @@ def bake(
     """
     dataset = open(path)
     options = {"workers": workers, "resume": resume, "overwrite": overwrite, "sync": sync}
-    return _baked(dataset, Editing(), dataset._needed_schema(), out, (), **options)
+    return _baked(dataset, Editing(), dataset._needed_schema(), out, (), operation=("bake", {}), **options)
 
 
 def drop_fields(
@@ -131,24 +133,29 @@ def drop_fields(
     if out is not None:
         drop = frozenset(feature for name in gone for feature in schema.wire_names(name))
         options = {"workers": workers, "resume": resume, "overwrite": overwrite, "sync": sync}
-        return _baked(dataset, Editing(drop=drop), left, out, gone, **options)
-    hidden = set(gone)
-    for layer in reversed(dataset._records.stack.layers):
+        operation = ("drop_fields", {"names": list(gone)})
+        return _baked(dataset, Editing(drop=drop), left, out, gone, operation=operation, **options)
+    layers = _made_of(gone, dataset._records.stack.layers)
+    where, count = dataset._name, len(dataset)  # counted while all of it is there
+    # One rename does it, of a layer into place or out of it: where several go, all is hidden before.
+    if len(layers) > 1 or set(gone) > {name for layer in layers for name in layer.schema.names}:
+        folder = layer_folder(dataset, "hidden", sync=sync)
+        where = str(write_layer(folder, _facts(dataset, hides=gone), sync=sync))
+    for layer in layers:
+        remove_layer(layer.path, sync=sync)
+    return Changed(where, count, gone)
+
+
+def _made_of(names: Sequence[str], layers: Sequence[Layer]) -> list[Layer]:
+    """Return the layers that are nothing but these fields, as they are seen, and that nothing comes back without."""
+    left, found = set(names), []
+    for layer in reversed(layers):
         added = set(layer.schema.names)
-        if added and added <= hidden and not layer.hides and not layer.deleted:
-            remove_layer(layer.path)
-            hidden -= added
-    where = dataset._name
-    if hidden:
-        where = str(write_layer(layer_folder(dataset, "hidden"), _facts(dataset, hides=hidden), sync=sync))
-    return Changed(where, len(dataset), gone)
-
-
-def remove_layer(path: Any) -> None:
-    """Take a layer away, at once."""
-    aside = path.with_name(f".{path.name}.removed")
-    path.rename(aside)
-    shutil.rmtree(aside)
+        if added and added <= left and not layer.hides and not layer.deleted:
+            found.append(layer)
+        # What is below under the same name is not what is seen.
+        left -= added
+    return found
 
 
 def _facts(dataset: Dataset, **changes: Any) -> dict[str, Any]:
@@ -199,7 +206,8 @@ def rename_fields(
         for old, new in zip(schema.wire_names(name), renamed.wire_names(to), strict=True)
     }
     options = {"workers": workers, "resume": resume, "overwrite": overwrite, "sync": sync}
-    return _baked(dataset, Editing(rename=features), renamed, out, tuple(names.values()), **options)
+    operation, new = ("rename_fields", {"names": dict(names)}), tuple(names.values())
+    return _baked(dataset, Editing(rename=features), renamed, out, new, operation=operation, **options)
 
 
 def cast_fields(path: AnyPath, types: Mapping[str, Any], *, out: AnyPath | None = None, **options: Any) -> Changed:
@@ -268,7 +276,8 @@ def filter(  # noqa: A001 - the verb that a user would say
     schema = dataset._needed_schema()
     keep, needed = _condition(where, schema, reads)
     options = {"workers": workers, "resume": resume, "overwrite": overwrite, "sync": sync}
-    return _baked(dataset, Editing(keep=keep, reads=needed), schema, out, (), **options)
+    operation = ("filter", {"where": where if isinstance(where, str) else repr(where)})
+    return _baked(dataset, Editing(keep=keep, reads=needed), schema, out, (), operation=operation, **options)
 
 
 def _condition(
@@ -290,7 +299,25 @@ class _EachRow:
     fn: Callable[[dict[str, Any]], Any]
 
     def __call__(self, batch: Batch) -> NDArray[np.bool_]:
-        return np.fromiter((bool(self.fn(row)) for row in batch.rows()), np.bool_, len(batch))
+        return np.fromiter((self._of(batch.row(number), number) for number in range(len(batch))), np.bool_, len(batch))
+
+    def _of(self, row: dict[str, Any], number: int) -> bool:
+        try:
+            return bool(self.fn(row))
+        except Exception as error:
+            message = f"the function failed: {words_of(error)}\n  Its traceback is above."
+            raise SchemaError(message, record=number) from error
+
+
+def _wanted(keep: Callable[[Batch], NDArray[np.bool_]], part: Part, making: Making) -> NDArray[np.bool_]:
+    """Return which records of a part a condition holds for; errors name the record."""
+    batch = making.batch(part, 0, len(part.chunk))
+    try:
+        return keep(batch)
+    except SchemaError as error:
+        if error.record is None or error.path is not None:
+            raise
+        raise named(error, part.path, part.record_numbers(0, len(part.chunk)), error.record) from error.__cause__
 
 
 def delete(
@@ -324,8 +351,7 @@ def delete(
     for at, file in enumerate(records.files):
         assert isinstance(file.file, LocalFile)
         found = [
-            part.record_numbers(0, len(part.chunk))[keep(making.batch(part, 0, len(part.chunk)))]
-            for part in _jobs.parts_of(records, at)
+            part.record_numbers(0, len(part.chunk))[_wanted(keep, part, making)] for part in _jobs.parts_of(records, at)
         ]
         numbers = np.concatenate(found) if found else np.empty(0, np.int64)
         if len(numbers):
@@ -333,5 +359,5 @@ def delete(
     count = sum(map(len, deleted.values()))
     if not count:
         return Changed(dataset._name, 0, ())
-    folder = layer_folder(dataset, "deleted")
+    folder = layer_folder(dataset, "deleted", sync=sync)
     return Changed(str(write_layer(folder, _facts(dataset, deleted=deleted), sync=sync)), count, ())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,17 +17,21 @@ from recordkit.storage import Base, LocalFile, layer_facts, new_layer
 from recordkit.workers import AUTO, Workers
 
 from . import _jobs
+from ._bound import Failure
+from ._pieces import cut
 from ._sources import bind
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Mapping, Sequence
 
+    from numpy.typing import NDArray
+
     from recordkit.columns import Batch
     from recordkit.dataset import Records
     from recordkit.records import Chunk
 
-    from ._bound import Bound, Failure, OnError
+    from ._bound import Bound, OnError
 
 _STEP = 8192  # records at a time, where the base is not read
 
@@ -101,6 +106,9 @@ def add_fields(
     if out is not None and overlay is not None:
         message = "out= bakes the fields into new files, overlay= keeps them apart: pass one of them"
         raise ValueError(message)
+    if not fields:
+        message = "there is no field to add: give a source for each name"
+        raise ValueError(message)
     dataset = open(path)
     records, schema = dataset._records, dataset._needed_schema()
     bound = [bind(name, source, schema, len(dataset)) for name, source in fields.items()]
@@ -109,15 +117,16 @@ def add_fields(
     change = Adding(tuple(bound), new, replaced, on_error, bake=out is not None)
     if out is not None:
         whole = Schema({**schema.drop(*replaced).fields, **new.fields}, sequences=schema.sequences)
-        target = _jobs.Target(str(out), whole, {}, resume, overwrite, sync)
+        lineage = _jobs.lineage_of(dataset, "add_fields", fields=list(new.names), replaced=list(replaced))
+        target = _jobs.Target(str(out), whole, {}, resume, overwrite, sync, lineage=lineage)
         written, failures = _jobs.run(records, change, target, workers, splits=splits_of(dataset))
         return Changed(str(out), written, new.names, tuple(failures))
-    folder = layer_folder(dataset, "+".join(new.names)) if overlay is None else Path(overlay)
+    folder = layer_folder(dataset, "+".join(new.names), sync=sync) if overlay is None else Path(overlay)
     facts = layer_facts([Base.of(file) for file in records.files], hides=replaced)
     target = _jobs.Target(str(folder), new, facts, resume, overwrite, sync, compress=False)
     name = folder.name.partition("-")[2] or folder.name
     written, failures = _jobs.run(
-        records, change, target, workers, splits=dict.fromkeys(splits_of(dataset), _shard_name(name))
+        records, change, target, workers, splits={_jobs.name_of(file): _shard_name(name) for file in records.files}
     )
     return Changed(str(folder), written, new.names, tuple(failures))
 
@@ -139,17 +148,18 @@ def _replaced(schema: Schema, new: Schema, *, replace: bool, path: str) -> tuple
 
 
 def splits_of(dataset: Dataset) -> dict[str, str]:
-    """Return the split that each file belongs to, by its name."""
+    """Return the split that each file belongs to, by its name; nothing where there is only one."""
     named = {path.name: split for split, paths in dataset.splits.items() for path in paths}
     names = {}
     for file in dataset.shards:
         assert isinstance(file.file, LocalFile)
         name = file.file.path.name
         names[name] = file.shard.split if file.shard is not None else named.get(name, name)
-    return {name: split.partition(".tf")[0] or split for name, split in names.items()}
+    splits = {name: split.partition(".tf")[0] or split for name, split in names.items()}
+    return splits if len(set(splits.values())) > 1 else {}
 
 
-def layer_folder(dataset: Dataset, name: str) -> Path:
+def layer_folder(dataset: Dataset, name: str, *, sync: bool = True) -> Path:
     """Return where the next layer of a dataset goes.
 
     Raises:
@@ -163,16 +173,14 @@ def layer_folder(dataset: Dataset, name: str) -> Path:
         )
         raise StorageError(message)
     (folder,) = folders
-    target = new_layer(folder, name)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        message = (
-            f"{target.parent}: cannot be made: {error}\n"
-            "  For data that may not be written to, say where to keep it: overlay=."
-        )
-        raise StorageError(message, path=str(target.parent), errno=error.errno) from error
-    return target
+        return new_layer(folder, name, sync=sync)
+    except StorageError as error:
+        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise
+        words, _, _ = str(error).partition("\n")
+        message = f"{words}\n  For data that may not be written to, say where to keep it: overlay=."
+        raise StorageError(message, path=str(folder), errno=error.errno) from error
 
 
 @dataclass(frozen=True)
@@ -212,7 +220,7 @@ class Adding:
         for part in _jobs.parts_of(records, at):
             count = len(part.chunk)
             batch = making.batch(part, 0, count) if making is not None else None
-            tail = self._encoded(first, count, batch, failures)
+            tail = self._encoded(first, part.record_numbers(0, count), part.path, batch, failures)
             chunk = merged_chunk(part, base, records.stack) if records.stack else part.chunk
             yield rewritten(part, chunk, drop, sequence=bool(base.sequences), tail=tail)
             first += count
@@ -225,7 +233,8 @@ class Adding:
         while (chunk := stream.read()) is not None:
             part = records.part(file, chunk)
             count = len(part.chunk)
-            made = self._encoded(first, count, making.batch(part, 0, count) if count else None, failures)
+            batch = making.batch(part, 0, count) if count else None
+            made = self._encoded(first, part.record_numbers(0, count), part.path, batch, failures)
             yield _spread(made, part, chunk.first_record, len(chunk))
             first += count
 
@@ -236,20 +245,78 @@ class Adding:
         for start in range(0, file.count, _STEP):
             stop = min(start + _STEP, file.count)
             kept = np.setdiff1d(np.arange(start, stop), deleted, assume_unique=True)
-            made = self._encoded(first + living(deleted, start), len(kept), None, failures)
+            made = self._encoded(first + living(deleted, start), kept, file.name, None, failures)
             yield _spread(made, Part(made, None, None, kept), start, stop - start)
 
-    def _encoded(self, first: int, count: int, batch: Batch | None, failures: list[Failure]) -> Chunk:
-        """Return the new fields of records [first, first + count), as records."""
-        columns, masks = {}, {}
-        for source in self.bound if count else ():
-            column, valid = source.values(first, count, batch, on_error=self.on_error, failures=failures)
-            columns[source.name] = column
-            if valid is not None:
-                masks[source.name] = valid
+    def _encoded(
+        self, first: int, numbers: NDArray[np.int64], path: str | None, batch: Batch | None, failures: list[Failure]
+    ) -> Chunk:
+        """Return the new fields of consecutive records of the dataset, as records.
+
+        Args:
+            first: The number of the first in the dataset.
+            numbers: Their numbers in their file.
+            path: That file.
+            batch: The fields that they have.
+            failures: Is given what was skipped.
+        """
+        count = len(numbers)
         if not count:
             return _core.join([])
-        return self.schema.encode(columns, count, valid=masks)
+        columns, masks = {}, {}
+        try:
+            for source in self.bound:
+                column, valid = source.values(first, count, batch, on_error=self.on_error, failures=failures)
+                if self.on_error == "skip" and source.field.optional:
+                    column, valid = fitting(source, first, column, valid, failures)
+                columns[source.name] = column
+                if valid is not None:
+                    masks[source.name] = valid
+        except SchemaError as error:
+            raise named(
+                error, path, numbers, None if error.record is None else error.record - first
+            ) from error.__cause__
+        try:
+            return self.schema.encode(columns, count, valid=masks)
+        except SchemaError as error:
+            raise named(error, path, numbers, error.record) from None
+
+
+def fitting(
+    source: Bound, first: int, column: Any, valid: NDArray[np.bool_] | None, failures: list[Failure]
+) -> tuple[Any, NDArray[np.bool_] | None]:
+    """Return values with those left out that are not of the declared type."""
+    schema, count = Schema({source.name: source.field}), len(column)
+    masks = {} if valid is None else {source.name: valid}
+    try:
+        schema.encode({source.name: column}, count, valid=masks)
+    except SchemaError as error:
+        if error.record is None:
+            raise
+    else:
+        return column, valid
+    good = np.ones(count, np.bool_) if valid is None else valid.copy()
+    for row in np.flatnonzero(good).tolist():
+        try:
+            schema.encode({source.name: cut(column, row, 1)}, 1)
+        except SchemaError as error:
+            good[row] = False
+            failures.append(Failure(first + row, str(error).partition("\n")[0]))
+    return [column[row] if good[row] else None for row in range(count)], good
+
+
+def named(error: SchemaError, path: str | None, numbers: NDArray[np.int64], row: int | None) -> SchemaError:
+    """Return an error about one of some records with its file and its number there."""
+    words, _, advice = str(error).partition("\n")
+    where = f"{path}: "
+    if row is not None:
+        where = f"{path}: record {numbers[row]}: "
+        words = words.replace(f" failed on record {error.record}:", " failed:")
+        words = words.replace(f": record {error.record} ", ": it ")
+        advice = advice.replace(f"In row {row}.", "").strip()
+    message = where + words + (f"\n  {advice.strip()}" if advice else "")
+    record = None if row is None else int(numbers[row])
+    return SchemaError(message, field=error.field, record=record, path=path, expected=error.expected, found=error.found)
 
 
 def _spread(made: Chunk, part: Part, first: int, count: int) -> Chunk:

@@ -6,21 +6,24 @@ not made again.
 
 from __future__ import annotations
 
+import hashlib
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any, Protocol
 
+import recordkit
 from recordkit import progress
 from recordkit import workers as _workers
-from recordkit.storage import LocalFile, commit, create, is_lone_file
+from recordkit.errors import StorageError
+from recordkit.storage import LocalFile, commit, create, go_on_with, is_lone_file
 from recordkit.workers import Processes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from recordkit.dataset import Part, Records
+    from recordkit.dataset import Dataset, Part, Records
     from recordkit.records import Chunk
     from recordkit.schema import Schema
     from recordkit.storage import RecordFile
@@ -48,6 +51,7 @@ class Target:
         schema: What the records hold.
         metadata: Kept in the manifest.
         compress: Whether files are compressed as those that they are made of.
+        lineage: What has made the records so far.
     """
 
     path: str
@@ -57,6 +61,7 @@ class Target:
     overwrite: bool
     sync: bool
     compress: bool = True
+    lineage: Sequence[Mapping[str, Any]] = ()
 
 
 @dataclass(frozen=True)
@@ -77,14 +82,20 @@ class _Job:
             "resume": target.resume,
             "overwrite": target.overwrite,
             "metadata": target.metadata,
+            "lineage": target.lineage,
             "workers": self.threads,
             "sync": target.sync,
         }
         if not self.lone:
-            options |= {"part": self.at, "parts": len(self.records.files), "shard_size": _ONE_SHARD, "name": self.split}
+            options |= {
+                "part": self.at,
+                "parts": len(self.records.files),
+                "shard_size": _ONE_SHARD,
+                "split": self.split,
+            }
         failures: list[Failure] = []
         with create(target.path, target.schema, **options) as writer:
-            if not writer.committed or self.lone:
+            if not writer.committed:
                 for chunk in self.change.chunks(self.records, self.at, failures):
                     writer.write_chunk(chunk)
         assert writer.written is not None
@@ -104,14 +115,19 @@ def run(
         splits: What the shards made of a file are called, by the file's name.
     """
     count = len(records.files)
-    lone = count == 1 and is_lone_file(target.path)
+    lone = is_lone_file(target.path)
+    if lone and count != 1:
+        message = f"{target.path}: one file cannot be made of {count}\n  Give a folder as the target."
+        raise StorageError(message, path=target.path)
     hands = _workers.count(workers)
     # The threads of one file's writer, or those of several files.
     threads: Workers = 1 if count > 1 and hands > 1 else _workers.AUTO
     jobs = [
-        _Job(records, at, change, target, (splits or {}).get(_name(file)), lone, threads)
+        _Job(records, at, change, target, (splits or {}).get(name_of(file)), lone, threads)
         for at, file in enumerate(records.files)
     ]
+    # Once, before several look at it.
+    go_on_with(target.path, target.metadata, resume=target.resume, overwrite=target.overwrite, sync=target.sync)
     done, failures = 0, []
     for number, (made, failed) in enumerate(_each(jobs, hands, processes=isinstance(workers, Processes))):
         done += made
@@ -122,7 +138,17 @@ def run(
     return done, failures
 
 
-def _name(file: RecordFile) -> str:
+def lineage_of(dataset: Dataset, operation: str, **arguments: Any) -> list[Mapping[str, Any]]:
+    """Return what has made a dataset, and what is now made of it, bound to its content by digest."""
+    digest = hashlib.blake2b(digest_size=16)
+    for file in dataset.shards:
+        digest.update(file.digest.encode())
+    made = {"operation": operation, "recordkit": recordkit.__version__, "arguments": arguments}
+    return [*dataset.lineage, made | {"source": dataset._name, "source_digest": digest.hexdigest()}]
+
+
+def name_of(file: RecordFile) -> str:
+    """Return a file's name in its folder."""
     return file.file.path.name if isinstance(file.file, LocalFile) else file.name
 
 

@@ -33,7 +33,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from .laws import check_error, check_state, differences, ending, is_published, target_in
+from .laws import check_error, check_state, check_visible, differences, ending, is_published, target_in, visible_in
 from .replay import Crash, Disk, Operation, Tree, crashes, materialise, read_log, snapshot
 from .serving import Outcome, Request
 
@@ -84,6 +84,9 @@ class Scenario:
         finishes: The name, as a regular expression, that a file gets when rows are finished, never to be redone.
         finished_rows: How many rows each such file stands for, the last one for one at least; `resume` returns how many
             rows it did not redo.
+        look: Opens the dataset and returns what a reader sees, for what is done to a dataset that is there: then hidden
+            files may be anywhere, and may stay once the new state is there.
+        only_look: Whether files do not count at all, and old and new are what `look` returns.
     """
 
     name: str
@@ -99,6 +102,12 @@ class Scenario:
     old_renames: bool = False
     finishes: str = ""
     finished_rows: int = 0
+    look: Step | None = None
+    only_look: bool = False
+
+    def seen(self, tree: Tree) -> Tree:
+        """Return what of a folder counts."""
+        return target_in(tree, self.target) if self.look is None else visible_in(tree)
 
     def finished(self, operations: Iterable[Operation]) -> int:
         """Return how many rows are finished after these operations."""
@@ -125,6 +134,7 @@ class Recording:
         step: What is broken: the scenario's `write`, or a later one.
         ends_new: Whether the new dataset is there when the run has ended.
         ends_tidy: Whether nothing of the run is left once the new dataset is there; not so if it is written once more.
+        views: What readers see before and afterwards, if the scenario has them look.
     """
 
     scenario: Scenario
@@ -137,6 +147,7 @@ class Recording:
     step: Step
     ends_new: bool = True
     ends_tidy: bool = True
+    views: tuple[Any, ...] = ()
 
     def disk(self, operations: Iterable[Operation] = ()) -> Disk:
         """Return the disk as it was before the run, or after these operations of it."""
@@ -253,11 +264,20 @@ class Harness:
             start = Disk(root)
             succeed(self._run(scenario, scenario.write, root, log=log))
             operations, after = tuple(read_log(log, root)), snapshot(root)
-        old, new = target_in(before, scenario.target), target_in(after, scenario.target)
-        recording = Recording(scenario, before, after, old, new, operations, start, scenario.write)
+        old, new = scenario.seen(before), scenario.seen(after)
+        views = () if scenario.look is None else tuple(self._view(scenario, tree) for tree in (before, after))
+        recording = Recording(scenario, before, after, old, new, operations, start, scenario.write, views=views)
+        assert not views or views[0] != views[1], "a reader sees no change"
         assert operations, "the shim saw nothing"
         assert recording.disk(operations).tree() == after, "the shim did not see all that was done: see its first lines"
         return recording
+
+    def _view(self, scenario: Scenario, tree: Tree) -> Any:
+        assert scenario.look is not None
+        with self.place(tree) as root:
+            outcome = self._run(scenario, scenario.look, root)
+        succeed(outcome)
+        return outcome.value
 
     # Judging
 
@@ -276,6 +296,8 @@ class Harness:
         scenario = recording.scenario
         if not scenario.needs_recover and (found := self._check(recording, tree, "after the crash")):
             return found
+        if scenario.look is not None and (found := self._looked(recording, tree)):
+            return found
         ways = [self._recovered, self._resumed]
         if scenario.discard is not None:
             ways.append(self._begun_anew)
@@ -289,16 +311,44 @@ class Harness:
 
     @staticmethod
     def _check(recording: Recording, tree: Tree, when: str) -> list[str]:
-        wrong = check_state(tree, recording.scenario.target, recording.old, recording.new)
+        if recording.scenario.only_look:
+            wrong = ""
+        elif recording.scenario.look is not None:
+            wrong = check_visible(tree, recording.old, recording.new)
+        else:
+            wrong = check_state(tree, recording.scenario.target, recording.old, recording.new)
         return [f"{when}: {wrong}"] if wrong else []
 
-    @staticmethod
-    def _is_new(recording: Recording, root: Path) -> bool:
-        return target_in(snapshot(root), recording.scenario.target) == recording.new
+    def _looked(self, recording: Recording, tree: Tree) -> list[str]:
+        """Let a reader look."""
+        scenario = recording.scenario
+        assert scenario.look is not None
+        with self.place(tree) as root:
+            outcome = self._run(scenario, scenario.look, root)
+        if outcome.error or outcome.signal:
+            return [f"{scenario.look} after the crash: {ending(outcome)}"]
+        wanted = recording.views
+        if not scenario.only_look:
+            wanted = (wanted[scenario.seen(tree) == recording.new],)
+        return [] if outcome.value in wanted else [f"a reader sees {outcome.value}\n    and not {wanted}"]
 
-    @staticmethod
-    def _differences(recording: Recording, root: Path, when: str) -> list[str]:
-        return [f"{when}: {line}" for line in differences(snapshot(root), recording.after)]
+    def _is_new(self, recording: Recording, root: Path) -> bool:
+        if recording.scenario.only_look:
+            return bool(self._view(recording.scenario, snapshot(root)) == recording.views[1])
+        return recording.scenario.seen(snapshot(root)) == recording.new
+
+    def _is_published(self, recording: Recording, root: Path) -> bool:
+        if recording.scenario.look is not None:
+            return self._is_new(recording, root)
+        return is_published(snapshot(root), recording.scenario.target, recording.old, recording.new)
+
+    def _differences(self, recording: Recording, root: Path, when: str, *, visible: bool = False) -> list[str]:
+        if visible and recording.scenario.only_look:
+            return [] if self._is_new(recording, root) else [f"{when}: a reader does not see the new state"]
+        found, expected = snapshot(root), recording.after
+        if visible:
+            found, expected = visible_in(found), recording.new
+        return [f"{when}: {line}" for line in differences(found, expected)]
 
     def _step(self, recording: Recording, step: Step, root: Path, finished: int = 0) -> list[str]:
         outcome = self._run(recording.scenario, step, root)
@@ -316,7 +366,7 @@ class Harness:
             found = found or self._check(recording, snapshot(root), f"after {scenario.recover}")
             if found:
                 return found
-        if is_published(snapshot(root), scenario.target, recording.old, recording.new):
+        if self._is_published(recording, root):
             tidy = scenario.recover is not None and recording.ends_tidy
             return self._differences(recording, root, "after recover") if tidy else []
         if must_be_new:
@@ -329,9 +379,10 @@ class Harness:
         if self._is_new(recording, root) and not scenario.is_safe_to_repeat:
             return []
         # Once the old dataset is gone, all is finished; what is called then may do it once more.
-        is_old = target_in(snapshot(root), scenario.target) == recording.old
+        is_old = scenario.seen(snapshot(root)) == recording.old
         found = self._step(recording, scenario.resume, root, finished if is_old else 0)
-        return found or self._differences(recording, root, f"after {scenario.resume}")
+        visible = scenario.look is not None and not is_old
+        return found or self._differences(recording, root, f"after {scenario.resume}", visible=visible)
 
     def _begun_anew(self, recording: Recording, root: Path, must_be_new: bool, finished: int) -> list[str]:
         """Throw away what is left, unless it is the new dataset, and begin again."""
@@ -345,7 +396,7 @@ class Harness:
         found = [f"after {scenario.discard}: {name} should not be there" for name in left]
         if found:
             return found
-        if is_published(snapshot(root), scenario.target, recording.old, recording.new):
+        if self._is_published(recording, root):
             return self._differences(recording, root, f"after {scenario.discard}")
         found = self._step(recording, scenario.write, root)
         return found or self._differences(recording, root, f"after {scenario.discard} and {scenario.write}")
@@ -420,6 +471,7 @@ class Harness:
                     step=step,
                     ends_new=step is scenario.resume,
                     ends_tidy=step is scenario.recover,
+                    views=recording.views,
                 )
                 some = range(1, len(operations) + 1) if self._full else range(1 + number % 5, len(operations) + 1, 5)
                 found += self.kill(second, some)

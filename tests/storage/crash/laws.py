@@ -34,6 +34,11 @@ def target_in(tree: Tree, target: str) -> Tree:
     return {name: content for name, content in tree.items() if belongs(name)}
 
 
+def visible_in(tree: Tree) -> Tree:
+    """Return the files of a folder that are not hidden, nor in a folder that is."""
+    return {name: content for name, content in tree.items() if content is not None and "/." not in f"/{name}"}
+
+
 def is_published(folder: Tree, target: str, old: Tree, new: Tree) -> bool:
     """Whether the new dataset is there; of a lone file, whether the file itself is the new one."""
     if is_lone(target):
@@ -60,6 +65,17 @@ def check_state(folder: Tree, target: str, old: Tree, new: Tree) -> str:
     if now in (old, new):
         return ""
     lines = ["the target is neither the old dataset nor the new one"]
+    lines += [f"beside the old one: {line}" for line in differences(now, old)]
+    lines += [f"beside the new one: {line}" for line in differences(now, new)]
+    return "\n    ".join(lines)
+
+
+def check_visible(folder: Tree, old: Tree, new: Tree) -> str:
+    """Return what is wrong with a folder after a crash; nothing is, if all that is not hidden is old, or all new."""
+    now = visible_in(folder)
+    if now in (old, new):
+        return ""
+    lines = ["what is not hidden is neither the old state nor the new one"]
     lines += [f"beside the old one: {line}" for line in differences(now, old)]
     lines += [f"beside the new one: {line}" for line in differences(now, new)]
     return "\n    ".join(lines)
