@@ -67,7 +67,7 @@ def shards(made: Made, records: int, target: Path) -> None:
 
 def dataset(made: Made, records: int, target: Path) -> None:
     """With manifest and indexes; the workload's records again and again where more are wanted than it has."""
-    partial = fresh(target.with_suffix(".partial"))
+    partial = fresh(target)
     with made.file.open("rb") as file, rk.create(partial, made.workload.fields, sync=False) as writer:
         for start in range(0, records, made.records):
             file.seek(0)
@@ -81,7 +81,7 @@ def dataset(made: Made, records: int, target: Path) -> None:
 
 def baked(made: Made, records: int, target: Path) -> None:
     """With one more field in the records."""
-    partial = fresh(target.with_suffix(".partial"))
+    partial = fresh(target)
     new = columns.rows(columns.load(made.folder, [ADDED]), 0, records)
     rk.add_fields(ensure("dataset", made, records), new, out=partial, sync=False)
     partial.replace(target)
@@ -89,17 +89,19 @@ def baked(made: Made, records: int, target: Path) -> None:
 
 def layered(made: Made, records: int, target: Path) -> None:
     """With one more field beside the records."""
-    partial = fresh(target.with_suffix(".partial"))
+    partial = fresh(target)
     shutil.copytree(ensure("dataset", made, records), partial)
     new = columns.rows(columns.load(made.folder, [ADDED]), 0, records)
     rk.add_fields(partial, new, sync=False)
     partial.replace(target)
 
 
-def fresh(folder: Path) -> Path:
-    """Return where there is nothing: what a run that broke off has left is removed."""
-    shutil.rmtree(folder, ignore_errors=True)
-    return folder
+def fresh(target: Path) -> Path:
+    """Return where to make a folder that is moved to `target` when it is whole; its files are called after it."""
+    making = target.parent / "partial"
+    shutil.rmtree(making, ignore_errors=True)
+    making.mkdir()
+    return making / target.name
 
 
 def new_columns(made: Made, names: Iterable[str]) -> None:

@@ -119,7 +119,9 @@ class TestReading:
             assert plain_rows(ds.select(*some)) == [{name: row[name] for name in some} for row in rows]
 
     @settings(max_examples=25)
-    @given(st.sampled_from(["folder", "foreign"]), compressions, changes, st.integers(1, 9), st.integers(1, 3), st.data())
+    @given(
+        st.sampled_from(["folder", "foreign"]), compressions, changes, st.integers(1, 9), st.integers(1, 3), st.data()
+    )
     def test_threads_give_the_same(
         self, shape: str, compression: Any, steps: Any, size: int, workers: int, data: st.DataObject
     ) -> None:

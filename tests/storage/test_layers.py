@@ -87,7 +87,9 @@ class TestAnOverlayOfAnotherBaseIsRefused:
     def test_a_file_put_in_later(self, base: Path) -> None:
         save(base / "data-002.tfrecord", payloads(10, 12))
 
-        with pytest.raises(StorageError, match=r"data-002.tfrecord: the overlay 0001-x knows nothing of this file\n  .*"):
+        with pytest.raises(
+            StorageError, match=r"data-002.tfrecord: the overlay 0001-x knows nothing of this file\n  .*"
+        ):
             read(base)
         assert len(read(base, overlays=False)) == 12
 
@@ -155,7 +157,9 @@ class TestADamagedOverlayIsRefused:
         every_way_refuses(base, NOT_WRITTEN)
 
     @pytest.mark.parametrize("manifest_last", [True, False])
-    def test_its_two_files_exchanged_and_all_of_it_copied(self, base: Path, tmp_path: Path, manifest_last: bool) -> None:
+    def test_its_two_files_exchanged_and_all_of_it_copied(
+        self, base: Path, tmp_path: Path, manifest_last: bool
+    ) -> None:
         first, second = layer_file(base, 0), layer_file(base, 1)
         one, other = first.read_bytes(), second.read_bytes()
         first.write_bytes(other)
@@ -266,7 +270,9 @@ class TestLayers:
     def test_the_manifest_is_what_the_documentation_says(self, base: Path) -> None:
         rk.delete(base, where="id == 8")
 
-        added, deleted = (rk.storage.Manifest.load(layer.path / "_recordkit" / "manifest.json") for layer in layers_of(base))
+        added, deleted = (
+            rk.storage.Manifest.load(layer.path / "_recordkit" / "manifest.json") for layer in layers_of(base)
+        )
 
         assert added is not None
         assert deleted is not None

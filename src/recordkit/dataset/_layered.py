@@ -240,14 +240,24 @@ def declared_making(declared: Schema, base: Schema, stack: Stack, names: Sequenc
     return replace(making, base=Columns(declared, making.base.names))
 
 
-def merged_chunk(part: Part, base: Schema, stack: Stack) -> Chunk:
-    """Return records with what the layers add in them and what they hide taken out: how they are when baked."""
+def merged_chunk(part: Part, base: Schema, stack: Stack, *, sure: bool = True) -> Chunk:
+    """Return records with what the layers add in them and what they hide taken out: how they are when baked.
+
+    Args:
+        part: The records.
+        base: What they hold.
+        stack: The layers.
+        sure: Whether that is all they hold. Where it was told from some of them, others may have a feature under the
+            name of one that was added.
+    """
     chunk = part.chunk
     sequence = bool(base.sequences)
     owners = stack.owners(base)
     hidden = {
         feature for name in base.names if owners.get(name, stack) is not None for feature in base.wire_names(name)
     }
+    if not sure:
+        hidden |= {of for layer in stack.layers for name in layer.schema.names for of in layer.schema.wire_names(name)}
     if hidden:
         chunk = rewritten(part, chunk, hidden, sequence=sequence)
     for layer in stack.layers:
@@ -262,7 +272,15 @@ def merged_chunk(part: Part, base: Schema, stack: Stack) -> Chunk:
     return chunk
 
 
-def rewritten(part: Part, chunk: Chunk, drop: set[str], *, sequence: bool, tail: Chunk | None = None) -> Chunk:
+def rewritten(
+    part: Part,
+    chunk: Chunk,
+    drop: set[str],
+    *,
+    sequence: bool,
+    tail: Chunk | None = None,
+    absent: frozenset[str] = frozenset(),
+) -> Chunk:
     """Return records without some features and with others at their end.
 
     Args:
@@ -271,14 +289,18 @@ def rewritten(part: Part, chunk: Chunk, drop: set[str], *, sequence: bool, tail:
         drop: The features to take out.
         sequence: Whether they are SequenceExamples.
         tail: A record for each of them, whose features are added.
+        absent: Features that none of them may have.
     """
-    fault, _, record, byte, _, changed = _core.rewrite(chunk, drop, {}, set(), set(), sequence, tail)
+    fault, _, record, byte, name, changed = _core.rewrite(chunk, drop, {}, set(), set(absent), sequence, tail)
     if fault:
         number = int(part.record_numbers(record, record + 1)[0])
         where = f"{part.path}: record {number}"
         if fault == 1:
             message = f"{where}: its payload is no sound Example, from its byte {byte} on"
             raise CorruptRecordError(message, path=part.path, record=number, byte=byte, kind="malformed")
+        if fault == 2:
+            message = f"{where}: {name}: the record has a feature of this name already\n  To replace it: replace=True."
+            raise SchemaError(message, path=part.path, record=number, field=name)
         message = f"{where}: with the new fields it would be 2 GiB or more, which protobuf cannot read"
         raise SchemaError(message, path=part.path, record=number)
     return changed

@@ -54,12 +54,12 @@ class Editing:
 
     def chunks(self, records: Records, at: int, failures: list[Failure]) -> Iterator[Chunk]:
         """Yield the new records of one file."""
-        base = records.own_schema or Schema({})
+        base, sure = records.own_schema or Schema({}), records.known is not None
         for part in _jobs.parts_of(records, at):
             kept = self._kept(part, base, records) if self.keep is not None else part
             if not len(kept.chunk):
                 continue
-            chunk = merged_chunk(kept, base, records.stack) if records.stack else kept.chunk
+            chunk = merged_chunk(kept, base, records.stack, sure=sure) if records.stack else kept.chunk
             if self.rename:
                 chunk = examples.edit(chunk, rename=self.rename, sequence=bool(base.sequences), path=part.path)
             yield rewritten(kept, chunk, set(self.drop), sequence=bool(base.sequences)) if self.drop else chunk

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -114,7 +115,7 @@ def add_fields(
     bound = [bind(name, source, schema, len(dataset)) for name, source in fields.items()]
     new = Schema({source.name: source.field for source in bound})
     replaced = _replaced(schema, new, replace=replace, path=str(path))
-    change = Adding(tuple(bound), new, replaced, on_error, bake=out is not None)
+    change = Adding(tuple(bound), new, replaced, replace, on_error, bake=out is not None)
     if out is not None:
         whole = Schema({**schema.drop(*replaced).fields, **new.fields}, sequences=schema.sequences)
         lineage = _jobs.lineage_of(dataset, "add_fields", fields=list(new.names), replaced=list(replaced))
@@ -189,12 +190,14 @@ class Adding:
 
     Attributes:
         replaced: Fields that are taken out for them.
+        replace: Whether that goes for features too that show only when a record is rewritten.
         bake: Whether the records come along.
     """
 
     bound: tuple[Bound, ...]
     schema: Schema
     replaced: tuple[str, ...]
+    replace: bool
     on_error: OnError
     bake: bool
 
@@ -216,13 +219,18 @@ class Adding:
         base = records.own_schema or Schema({})
         drop = {feature for name in self.replaced for feature in (records.schema or base).wire_names(name)}
         making = making_of(base, records.stack, self.reads) if self.reads else None
+        sure = records.known is not None
+        new = frozenset(feature for name in self.schema.names for feature in self.schema.wire_names(name))
+        if self.replace and not sure:
+            drop |= new
+        absent = frozenset[str]() if sure else new - drop
         first = self._first_of(records, at)
         for part in _jobs.parts_of(records, at):
             count = len(part.chunk)
             batch = making.batch(part, 0, count) if making is not None else None
             tail = self._encoded(first, part.record_numbers(0, count), part.path, batch, failures)
-            chunk = merged_chunk(part, base, records.stack) if records.stack else part.chunk
-            yield rewritten(part, chunk, drop, sequence=bool(base.sequences), tail=tail)
+            chunk = merged_chunk(part, base, records.stack, sure=sure) if records.stack else part.chunk
+            yield rewritten(part, chunk, drop, sequence=bool(base.sequences), tail=tail, absent=absent)
             first += count
 
     def _beside(self, records: Records, at: int, failures: list[Failure]) -> Iterator[Chunk]:
@@ -312,6 +320,10 @@ def named(error: SchemaError, path: str | None, numbers: NDArray[np.int64], row:
     if row is not None:
         where = f"{path}: record {numbers[row]}: "
         words = words.replace(f" failed on record {error.record}:", " failed:")
+        if of_many := re.search(r" failed on records (\d+) to (\d+):", words):
+            last = row + int(of_many[2]) - int(of_many[1])
+            where = f"{path}: "
+            words = words.replace(of_many[0], f" failed on records {numbers[row]} to {numbers[last]}:")
         words = words.replace(f": record {error.record} ", ": it ")
         advice = advice.replace(f"In row {row}.", "").strip()
     message = where + words + (f"\n  {advice.strip()}" if advice else "")

@@ -7,6 +7,7 @@ not made again.
 from __future__ import annotations
 
 import hashlib
+import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from recordkit.workers import Processes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from recordkit.dataset import Dataset, Part, Records
     from recordkit.records import Chunk
@@ -32,6 +34,14 @@ if TYPE_CHECKING:
     from ._bound import Failure
 
 _ONE_SHARD = 1 << 60  # bytes: a part is never cut
+
+# The last part that gives up takes the staging folder with it, and must not take it from one that is about to begin.
+_turn: AbstractContextManager[Any] = threading.Lock()
+
+
+def _share(turn: AbstractContextManager[Any]) -> None:
+    global _turn  # of a process that was started for this
+    _turn = turn
 
 
 class Change(Protocol):
@@ -94,12 +104,17 @@ class _Job:
                 "split": self.split,
             }
         failures: list[Failure] = []
-        with create(target.path, target.schema, **options) as writer:
+        with _turn:
+            writer = create(target.path, target.schema, **options)
+        try:
             if not writer.committed:
                 for chunk in self.change.chunks(self.records, self.at, failures):
                     writer.write_chunk(chunk)
-        assert writer.written is not None
-        return writer.written.records, failures
+        except BaseException:
+            with _turn:
+                writer.abort()
+            raise
+        return writer.close().records, failures
 
 
 def run(
@@ -155,7 +170,8 @@ def name_of(file: RecordFile) -> str:
 def _each(jobs: Sequence[_Job], hands: int, *, processes: bool) -> Iterator[tuple[int, list[Failure]]]:
     """Yield what the jobs return, in their order."""
     if processes:
-        with ProcessPoolExecutor(hands, get_context("spawn")) as pool:
+        context = get_context("spawn")
+        with ProcessPoolExecutor(hands, context, _share, (context.Lock(),)) as pool:
             yield from pool.map(_run, jobs)
     elif hands == 1 or len(jobs) == 1:
         yield from map(_run, jobs)

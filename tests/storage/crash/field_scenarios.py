@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,12 @@ def settle(folder: str) -> Path:
 def base(folder: str) -> None:
     """Write a dataset of three shards."""
     rk.write(Path(folder, "train"), ROWS, SCHEMA, records_per_shard=4, workers=1)
+
+
+def foreign(folder: str) -> None:
+    """Write files that recordkit knows nothing of."""
+    base(folder)
+    shutil.rmtree(Path(folder, "train", "_recordkit"))
 
 
 def with_height(folder: str) -> None:
@@ -77,14 +84,21 @@ def compute(folder: str) -> int:
     return len(ROWS) - len(calls)
 
 
+def source(folder: str) -> str:
+    """Return the dataset by a name that is the same wherever the folder is, for new files say what they are made of."""
+    settle(folder)
+    os.chdir(folder)
+    return "train"
+
+
 def add_out(folder: str, *, workers: int = 1) -> None:
     """Write a dataset that has another field."""
-    rk.add_fields(settle(folder), {"height": HEIGHTS}, out=Path(folder, "out"), workers=workers)
+    rk.add_fields(source(folder), {"height": HEIGHTS}, out=Path(folder, "out"), workers=workers)
 
 
 def bake(folder: str) -> None:
     """Write a dataset with all that was changed."""
-    rk.bake(settle(folder), Path(folder, "out"), workers=1)
+    rk.bake(source(folder), Path(folder, "out"), workers=1)
 
 
 def delete(folder: str) -> None:
@@ -131,7 +145,7 @@ def warm_up() -> None:
     """Import all that is used."""
     with tempfile.TemporaryDirectory() as folder:
         with_all(folder)
-        bake(folder)
+        rk.bake(Path(folder, "train"), Path(folder, "out"), workers=1)
         look(folder)
 
 
@@ -160,6 +174,7 @@ def changing(
 SCENARIOS = [
     changing("overlay of an array", "base", "add"),
     changing("overlay by two threads", "base", "add", workers=2),
+    changing("overlay of files without a manifest", "foreign", "add"),
     changing("overlay of a function", "base", "compute", rows=4),
     changing("overlay that replaces", "with_height", "add", repeats=False, replace=True),
     changing("fields added to new files", "base", "add_out"),

@@ -83,12 +83,14 @@ def test_a_call_that_fails_is_told_and_leaves_the_old_state_or_the_new_one(
     assert not found, "\n\n".join(found)
 
 
+@few("overlay of an array", "fields added to new files", "delete", "hide a field", "remove an overlay")
 def test_an_fsync_that_failed_is_not_believed_later(harness: Harness, recording: Recording) -> None:
     found = harness.fail_then_lose_power(recording, some(recording, 24, "fsync", "fdatasync"))
 
     assert not found, "\n\n".join(found)
 
 
+@few("overlay of a function", "delete", "bake")
 def test_short_writes_change_nothing(harness: Harness, recording: Recording) -> None:
     found = harness.shorten(recording, some(recording, 12, *WRITES))
 
