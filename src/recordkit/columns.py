@@ -7,6 +7,7 @@ shape). Nothing here knows where the values came from. All speak the Arrow C dat
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -333,9 +334,24 @@ class Batch:
             mask = np.ones(self._rows, np.bool_)
         return mask
 
-    def may_lack(self, name: str) -> bool:
-        """Tell whether there is a mask for this field."""
-        return name in self._valid
+    def beside(self, *others: Batch) -> Batch:
+        """Return a batch with the columns of others behind this one's; none is made for it."""
+        batch = Batch(self._columns, self._rows, self._valid)
+        for other in others:
+            # A batch may know more of where its columns came from than they do themselves.
+            made = (
+                other._columns if type(other) is Batch else {name: partial(other.__getitem__, name) for name in other}
+            )
+            batch._columns.update(made)
+            batch._valid.update(other._valid)
+        if type(self) is not Batch:
+            batch._columns.update({name: partial(self.__getitem__, name) for name in self})
+        return batch
+
+    def select(self, *names: str) -> Batch:
+        """Return a batch of these columns only, in this order; none is made for it."""
+        columns = {name: self._columns[name] for name in names}
+        return Batch(columns, self._rows, {name: mask for name, mask in self._valid.items() if name in columns})
 
     def row(self, index: int) -> dict[str, Any]:
         """Return one row: a value a field, None where it is missing."""

@@ -41,7 +41,7 @@ def build(root: Path, shape: str, sizes: Sequence[int], compression: Any = None)
             save(folder / f"data-{number:03d}.tfrecord{suffix}", payloads(*some), _WAYS[compression])
             continue
         split = None if shape == "folder" else ("train", "val")[number % 2]
-        parts = {"part": number, "parts": len(sizes)}
+        parts: dict[str, Any] = {"part": number, "parts": len(sizes)}
         with rk.create(folder, _SCHEMA, compression=compression, split=split, sync=False, **parts) as writer:
             for row in rows(*some):
                 writer.write(row)

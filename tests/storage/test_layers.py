@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +21,7 @@ from tests.dataset.files import payloads, save
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 CHANGED = r"data-000.tfrecord: the file has changed since the overlay 0001-\w+ was made for it\n  .*overlays=False"
 NOT_WRITTEN = r"x-0000[01]-of-00002.tfrecord: these are not the records that were written\n  .*remove .*0001-x and add"

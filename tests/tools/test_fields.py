@@ -434,7 +434,7 @@ class TestErrors:
         assert len(read(path)) == 8
 
     def test_both_kinds_of_target(self, path: Path, tmp_path: Path) -> None:
-        with pytest.raises(ValueError, match="out= bakes .* overlay= keeps them apart: pass one of them"):
+        with pytest.raises(ValueError, match=r"out= bakes .* overlay= keeps them apart: pass one of them"):
             rk.add_fields(path, {"x": 1}, out=tmp_path / "a", overlay=tmp_path / "b")
 
     def test_one_file_for_many(self, path: Path, tmp_path: Path) -> None:
@@ -493,13 +493,14 @@ class TestDamage:
         _, second = save_many(tmp_path / "base", [4, 4])
         flip(second, offset_of(second, 2) + 14)
 
+        make: dict[str, Any] = {
+            "add": lambda base, out: rk.add_fields(base, {"x": np.arange(8)}, out=out),
+            "bake": rk.bake,
+            "filter": lambda base, out: rk.filter(base, "id >= 0", out=out),
+        }
+
         with pytest.raises(CorruptRecordError, match=r"data-001.tfrecord: record 2 at byte \d+: .*payload") as caught:
-            if way == "add":
-                rk.add_fields(tmp_path / "base", {"x": np.arange(8)}, out=tmp_path / "out")
-            elif way == "bake":
-                rk.bake(tmp_path / "base", tmp_path / "out")
-            else:
-                rk.filter(tmp_path / "base", "id >= 0", out=tmp_path / "out")
+            make[way](tmp_path / "base", tmp_path / "out")
 
         assert (caught.value.path, caught.value.record) == (str(second), 2)
         assert not (tmp_path / "out").exists()

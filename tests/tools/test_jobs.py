@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import Counter
 from pathlib import Path
@@ -14,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recordkit as rk
-from recordkit.errors import RecordKitError, SchemaError
+from recordkit.errors import CorruptRecordError, RecordKitError, SchemaError, StorageError
 from recordkit.storage import _publish
 from tests.dataset.bases import build, listing, raw, read
-from tests.dataset.files import payloads, save
+from tests.dataset.files import flip, offset_of, payloads, save
 
 
 class Counting:
@@ -140,12 +141,42 @@ class TestARunThatBrokeOff:
         with pytest.raises(SchemaError, match="not yet"):
             rk.filter(path, lambda row: Counting(7)(row) >= 0, out=tmp_path / "out", workers=1)
 
-        try:
+        with pytest.raises(StorageError, match=r"out: the run that broke off was another one, .*\n  .*resume=False"):
             rk.filter(path, "id == 1 or id == 8", out=tmp_path / "out", workers=1)
-        except RecordKitError:
-            rk.filter(path, "id == 1 or id == 8", out=tmp_path / "out", workers=1, resume=False)
+        rk.filter(path, "id == 1 or id == 8", out=tmp_path / "out", workers=1, resume=False)
 
         assert [row["id"] for row in read(tmp_path / "out")] == [1, 8]
+
+    def test_of_one_function_is_gone_on_with_by_another_of_its_name(self, path: Path, tmp_path: Path) -> None:
+        def keeps(counting: Counting) -> Any:
+            return lambda row: counting(row) != 10
+
+        with pytest.raises(SchemaError, match="not yet"):
+            rk.filter(path, keeps(Counting(7)), out=tmp_path / "out", workers=1)
+        mended, elsewhere = Counting(), [keeps(Counting()) for _ in range(3)]
+
+        rk.filter(path, keeps(mended), out=tmp_path / "out", workers=1)
+
+        assert sorted(mended.calls) == [6, 7, 8]
+        assert len(elsewhere) == 3
+        assert [row["id"] for row in read(tmp_path / "out")] == [0, 2, 3, 4, 5, 6, 7, 8]
+
+    def test_is_not_mixed_with_layers_that_came_later(self, tmp_path: Path) -> None:
+        path = build(tmp_path, "foreign", [3, 3, 3])
+        last = path / "data-002.tfrecord"
+        sound, facts = last.read_bytes(), last.stat()
+        flip(last, offset_of(last, 1) + 14)
+        with pytest.raises(CorruptRecordError):
+            rk.bake(path, tmp_path / "out", workers=1)
+        last.write_bytes(sound)
+        os.utime(last, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+        rk.delete(path, where="id == 1")
+
+        with pytest.raises(StorageError, match=r"out: the run that broke off was another one, .*\n  .*resume=False"):
+            rk.bake(path, tmp_path / "out", workers=1)
+        rk.bake(path, tmp_path / "out", workers=1, resume=False)
+
+        assert [row["id"] for row in read(tmp_path / "out")] == [0, 2, 3, 4, 5, 6, 7, 8]
 
     @pytest.mark.parametrize("shape", ["lone", "folder"])
     def test_just_before_its_end_is_published_by_the_next(
@@ -157,9 +188,10 @@ class TestARunThatBrokeOff:
         def fails(*args: Any, **options: Any) -> None:
             raise OSError("no more")
 
-        with monkeypatch.context() as patch, pytest.raises(OSError, match="no more"):
+        with monkeypatch.context() as patch:
             patch.setattr(_publish, "publish", fails)
-            rk.add_fields(path, Counting().field, out=out)
+            with pytest.raises(OSError, match="no more"):
+                rk.add_fields(path, Counting().field, out=out)
         again = Counting()
         rk.add_fields(path, again.field, out=out)
 
@@ -176,7 +208,7 @@ class TestWorkers:
 
     def test_the_first_failure_is_told_though_all_fail_at_once(self, path: Path, tmp_path: Path) -> None:
         for attempt in range(10):
-            with pytest.raises(SchemaError, match="base-0000[0-2]-of-00003.tfrecord: record 0: x: .*not yet"):
+            with pytest.raises(SchemaError, match=r"base-0000[0-2]-of-00003.tfrecord: record 0: x: .*not yet"):
                 rk.add_fields(path, Counting(*range(9)).field, out=tmp_path / f"{attempt}", workers=3, sync=False)
 
         assert [entry.name for entry in tmp_path.iterdir()] == ["base"]

@@ -6,7 +6,7 @@ Nothing here knows how files are laid out; that is `recordkit.storage`.
 from ._batching import Making, Part
 from ._dataset import Batches, Dataset
 from ._follow import follow
-from ._layered import living, making_of, merged_chunk, rewritten
+from ._layered import living, making_of, merged_chunk, physical, rewritten
 from ._open import open  # noqa: A004 - the verb that a user would say
 from ._records import Records
 
@@ -21,5 +21,6 @@ __all__ = [
     "making_of",
     "merged_chunk",
     "open",
+    "physical",
     "rewritten",
 ]

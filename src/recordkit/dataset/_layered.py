@@ -6,14 +6,13 @@ Nothing is put together on the wire: each field is decoded from the file that ho
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from recordkit import _core
-from recordkit.columns import Batch
 from recordkit.errors import CorruptRecordError, SchemaError
 from recordkit.schema import Schema
 from recordkit.storage import LocalFile
@@ -21,12 +20,16 @@ from recordkit.storage import LocalFile
 from ._batching import Columns, Part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
+    from recordkit.columns import Batch
     from recordkit.records import Chunk
     from recordkit.storage import Layer, RecordFile
+
+
+_SPAN_RECORDS, _SPAN_BYTES, _SPANS_KEPT = 16384, 1 << 20, 8
 
 
 class Stack:
@@ -39,6 +42,9 @@ class Stack:
     def __init__(self, layers: Sequence[Layer] = ()) -> None:
         self.layers = tuple(layers)
         self._checked: set[str] = set()
+        self._spans: OrderedDict[tuple[str, int], Chunk] = OrderedDict()
+        self._span_sizes: dict[str, int] = {}
+        self._deleted: dict[str, NDArray[np.int64]] = {}
         self._lock = threading.Lock()
 
     def __bool__(self) -> bool:
@@ -108,20 +114,45 @@ class Stack:
         self.check(file)
         return layer.files[_name_of(file)]
 
-    def deleted(self, file: RecordFile) -> NDArray[np.int64]:
-        """Return the numbers of the records of a file that were deleted, in rising order.
+    def span(self, file: RecordFile, start: int, stop: int) -> tuple[Part, int]:
+        """Return a part that has records [start, stop) of a layer's file, and where in it they begin.
 
-        Raises:
-            StorageError: The file has changed since.
+        Its records are small, and many batches are read one after the other: more are fetched than are asked for, and
+        kept for a while.
         """
-        if not any(layer.deleted for layer in self.layers):
-            return _NONE
-        self.check(file)
-        name = _name_of(file)
-        each = [layer.deleted[name] for layer in self.layers if name in layer.deleted]
-        if not each:
-            return _NONE
-        return each[0] if len(each) == 1 else np.unique(np.concatenate(each))
+        size = self._span_size(file)
+        number = start // size
+        if stop > (number + 1) * size:
+            return Part(file.span(start, stop - start), file.name, file), 0
+        key = file.name, number
+        chunk = self._spans.get(key)
+        if chunk is None:
+            with self._lock:  # others that want the same wait for it
+                chunk = self._spans.get(key)
+                if chunk is None:
+                    first = number * size
+                    chunk = self._spans[key] = file.span(first, min(size, file.count - first))
+                    if len(self._spans) > _SPANS_KEPT:
+                        self._spans.popitem(last=False)
+        return Part(chunk, file.name, file), start - number * size
+
+    def _span_size(self, file: RecordFile) -> int:
+        """How many records of a layer's file are fetched at once: a power of two, so that batches seldom lie across."""
+        size = self._span_sizes.get(file.name)
+        if size is None:
+            assert file.shard is not None
+            fit = _SPAN_BYTES * file.count // max(1, file.shard.raw_bytes)
+            size = self._span_sizes[file.name] = 1 << max(0, min(fit, _SPAN_RECORDS).bit_length() - 1)
+        return size
+
+    def deleted(self, file: RecordFile) -> NDArray[np.int64]:
+        """Return the numbers of the records of a file that were deleted, in rising order."""
+        found = self._deleted.get(file.name)
+        if found is None:
+            name = _name_of(file)
+            each = [layer.deleted[name] for layer in self.layers if name in layer.deleted]
+            found = self._deleted[file.name] = np.unique(np.concatenate(each)) if each else _NONE
+        return found
 
 
 _NONE = np.empty(0, np.int64)
@@ -169,37 +200,41 @@ class Layered:
 
     def batch(self, part: Part, start: int, stop: int) -> Batch:
         """Return records as columns."""
-        beside = [
-            columns.batch(self._aligned(layer, part, start, stop), 0, stop - start) for layer, columns in self.added
-        ]
+        beside = []
+        for layer, columns in self.added:
+            aligned, at = self._aligned(layer, part, start, stop)
+            beside.append(columns.batch(aligned, at, at + stop - start))
         return self.merged(self.base.batch(part, start, stop), beside)
 
-    def _aligned(self, layer: Layer, part: Part, start: int, stop: int) -> Part:
-        """Return the records of a layer that stand beside those of a part."""
+    def _aligned(self, layer: Layer, part: Part, start: int, stop: int) -> tuple[Part, int]:
+        """Return what has the records of a layer that stand beside those of a part, and where they begin."""
         assert part.file is not None
         file = self.stack.file_of(layer, part.file)
-        return Part(file.fetch(part.record_numbers(start, stop)), file.name, file)
+        if part.numbers is None:
+            first = part.chunk.first_record
+            return self.stack.span(file, first + start, first + stop)
+        return Part(file.fetch(part.record_numbers(start, stop)), file.name, file), 0
 
     def joined(self, parts: Sequence[Part]) -> Batch:
         """Return the records of all parts as columns."""
-        beside = [
-            columns.joined([self._aligned(layer, part, 0, len(part.chunk)) for part in parts])
-            for layer, columns in self.added
-        ]
+        beside = []
+        for layer, columns in self.added:
+            aligned = [(*self._aligned(layer, part, 0, len(part.chunk)), len(part.chunk)) for part in parts]
+            beside.append(columns.joined([whole.cut(at, at + count) for whole, at, count in aligned]))
         return self.merged(self.base.joined(parts), beside)
 
     def merged(self, base: Batch, beside: Sequence[Batch]) -> Batch:
         """Return one batch of the columns of several, in order."""
-        found: Mapping[str, Batch] = {name: batch for batch in (base, *beside) for name in batch.names}
-        columns = {name: partial(found[name].__getitem__, name) for name in self.order}
-        masks = {name: found[name].valid(name) for name in self.order if found[name].may_lack(name)}
-        return Batch(columns, len(base), masks)
+        batch = base.beside(*beside)
+        return batch if batch.names == self.order else batch.select(*self.order)
 
     def row(self, part: Part) -> dict[str, Any]:
         """Return one record as a dict."""
         row = self.base.row(part)
         for layer, columns in self.added:
-            row |= columns.row(self._aligned(layer, part, 0, 1))
+            assert part.file is not None
+            file = self.stack.file_of(layer, part.file)
+            row |= columns.row(Part(file.fetch_one(int(part.record_numbers(0, 1)[0])), file.name, file))
         return {name: row[name] for name in self.order}
 
     def rows(self, batch: Batch) -> Iterator[dict[str, Any]]:

@@ -8,7 +8,7 @@ from ._commit import commit
 from ._create import append, create, discard, go_on_with, quarantined, write
 from ._damage import Damage
 from ._index import Fingerprint, Index
-from ._layers import Base, Layer, layer_facts, layers_of, new_layer, remove_layer, write_layer
+from ._layers import Base, Layer, layer_facts, layers_of, new_layer, remove_layer, settle, write_layer
 from ._locate import Located, locate
 from ._manifest import Manifest, Shard
 from ._names import is_lone_file
@@ -54,6 +54,7 @@ __all__ = [
     "read_text_index",
     "recover",
     "remove_layer",
+    "settle",
     "walk",
     "write",
     "write_layer",

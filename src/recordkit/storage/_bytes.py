@@ -47,13 +47,9 @@ class LocalFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.name = str(path)
         self._descriptor = -1
         self._lock = threading.Lock()
-
-    @property
-    def name(self) -> str:
-        """The path."""
-        return str(self.path)
 
     @property
     def size(self) -> int:

@@ -445,6 +445,12 @@ def _begin(part: Part, run: dict[str, Any], schema: Schema | None, *, resume: bo
         raise SchemaError(message, path=str(part.target))
     for name, value in run.items():
         if name not in ("metadata", "overwrite") and before.get(name) != value:
+            if name == "lineage":
+                message = (
+                    f"{part.target}: the run that broke off was another one, or its source has changed since\n"
+                    f"  Start again: resume=False. Or remove the run: recordkit.discard({str(part.target)!r})."
+                )
+                raise StorageError(message, path=str(part.target))
             message = (
                 f"{part.target}: the run that broke off had {name}={before.get(name)!r}, and now it is {value!r}\n"
                 f"  Resume with the same, or remove the run: recordkit.discard({str(part.target)!r})."

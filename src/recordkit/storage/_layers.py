@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import base64
 import logging
+import os
 import re
+import time
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass
@@ -139,7 +141,7 @@ class Layer:
         # Whatever happened to it behind our back happened after the manifest was written, or before all was copied:
         # then the index beside it is not of this file.
         written = _names.manifest_of(self.path, lone=False).stat().st_ctime_ns
-        untouched = facts.st_ctime_ns < written and find_beside(local) is not None
+        untouched = facts.st_ctime_ns < written and find_beside(local) is not None  # see `settle`
         if not untouched and RecordFile(LocalFile(local.path)).digest != shard.digest:
             raise self._damaged(file, "these are not the records that were written")
 
@@ -212,6 +214,20 @@ def new_layer(folder: Path, name: str, *, sync: bool = True) -> Path:
         if begun == slug and int(number) > last:
             return target
     return overlays / f"{last + 1:04d}-{slug}"
+
+
+def settle(path: Path) -> None:
+    """See to it that the manifest of a new layer is younger than its files: so they are known to be untouched.
+
+    The system's clock for files moves in steps of some milliseconds.
+    """
+    manifest = _names.manifest_of(path, lone=False)
+    youngest = max((file.stat().st_ctime_ns for file in path.iterdir() if file.is_file()), default=0)
+    for _ in range(100):
+        if manifest.stat().st_ctime_ns > youngest:
+            return
+        time.sleep(0.001)
+        os.utime(manifest)
 
 
 def write_layer(path: Path, facts: Mapping[str, Any], *, sync: bool = True) -> Path:

@@ -276,8 +276,13 @@ def filter(  # noqa: A001 - the verb that a user would say
     schema = dataset._needed_schema()
     keep, needed = _condition(where, schema, reads)
     options = {"workers": workers, "resume": resume, "overwrite": overwrite, "sync": sync}
-    operation = ("filter", {"where": where if isinstance(where, str) else repr(where)})
+    operation = ("filter", {"where": where if isinstance(where, str) else _called(where)})
     return _baked(dataset, Editing(keep=keep, reads=needed), schema, out, (), operation=operation, **options)
+
+
+def _called(fn: Callable[..., Any]) -> str:
+    """Return what a function is called, wherever in memory it is: another run has to find the same."""
+    return str(getattr(fn, "__qualname__", type(fn).__qualname__))
 
 
 def _condition(

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recordkit import _core
-from recordkit.dataset import Dataset, Part, living, making_of, merged_chunk, open, rewritten  # noqa: A004
+from recordkit.dataset import Dataset, Part, living, making_of, merged_chunk, open, physical, rewritten  # noqa: A004
 from recordkit.errors import SchemaError, StorageError
 from recordkit.schema import Schema
-from recordkit.storage import Base, LocalFile, layer_facts, new_layer
+from recordkit.storage import Base, LocalFile, layer_facts, new_layer, settle
 from recordkit.workers import AUTO, Workers
 
 from . import _jobs
@@ -129,6 +129,7 @@ def add_fields(
     written, failures = _jobs.run(
         records, change, target, workers, splits={_jobs.name_of(file): _shard_name(name) for file in records.files}
     )
+    settle(folder)
     return Changed(str(folder), written, new.names, tuple(failures))
 
 
@@ -225,13 +226,26 @@ class Adding:
             drop |= new
         absent = frozenset[str]() if sure else new - drop
         first = self._first_of(records, at)
+        unread = _Slices(self._living(records, at, failures))
         for part in _jobs.parts_of(records, at):
             count = len(part.chunk)
             batch = making.batch(part, 0, count) if making is not None else None
-            tail = self._encoded(first, part.record_numbers(0, count), part.path, batch, failures)
+            if batch is None:
+                tail = unread.take(count)
+            else:
+                tail = self._encoded(first, part.record_numbers(0, count), part.path, batch, failures)
             chunk = merged_chunk(part, base, records.stack, sure=sure) if records.stack else part.chunk
             yield rewritten(part, chunk, drop, sequence=bool(base.sequences), tail=tail, absent=absent)
             first += count
+
+    def _living(self, records: Records, at: int, failures: list[Failure]) -> Iterator[Chunk]:
+        """The new fields of the records that are seen, many at a time, where values do not depend on the records."""
+        file, first = records.files[at], self._first_of(records, at)
+        deleted = records.stack.deleted(file)
+        count = living(deleted, file.count)
+        for start in range(0, count, _STEP):
+            numbers = physical(deleted, np.arange(start, min(start + _STEP, count)))
+            yield self._encoded(first + start, numbers, file.name, None, failures)
 
     def _beside(self, records: Records, at: int, failures: list[Failure]) -> Iterator[Chunk]:
         """The new fields of all records that stand in the file, with nothing in those that were deleted."""
@@ -329,6 +343,27 @@ def named(error: SchemaError, path: str | None, numbers: NDArray[np.int64], row:
     message = where + words + (f"\n  {advice.strip()}" if advice else "")
     record = None if row is None else int(numbers[row])
     return SchemaError(message, field=error.field, record=record, path=path, expected=error.expected, found=error.found)
+
+
+class _Slices:
+    """Records that come in chunks of one size, and are wanted in others."""
+
+    def __init__(self, chunks: Iterator[Chunk]) -> None:
+        self._chunks = chunks
+        self._chunk = _core.join([])
+        self._at = 0
+
+    def take(self, count: int) -> Chunk:
+        """Return the next `count` records."""
+        pieces = []
+        while count:
+            if self._at == len(self._chunk):
+                self._chunk, self._at = next(self._chunks), 0
+            piece = self._chunk.slice(self._at, self._at + count)
+            self._at += len(piece)
+            count -= len(piece)
+            pieces.append(piece)
+        return pieces[0] if len(pieces) == 1 else _core.join(pieces)
 
 
 def _spread(made: Chunk, part: Part, first: int, count: int) -> Chunk:

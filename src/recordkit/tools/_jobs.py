@@ -158,6 +158,12 @@ def lineage_of(dataset: Dataset, operation: str, **arguments: Any) -> list[Mappi
     digest = hashlib.blake2b(digest_size=16)
     for file in dataset.shards:
         digest.update(file.digest.encode())
+    for layer in dataset._records.stack.layers:
+        for beside in layer.files.values():
+            digest.update(beside.digest.encode())
+        digest.update(repr(sorted(layer.hides)).encode())
+        for name, numbers in sorted(layer.deleted.items()):
+            digest.update(name.encode() + numbers.tobytes())
     made = {"operation": operation, "recordkit": recordkit.__version__, "arguments": arguments}
     return [*dataset.lineage, made | {"source": dataset._name, "source_digest": digest.hexdigest()}]
 
