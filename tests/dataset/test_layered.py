@@ -90,7 +90,7 @@ def changed(folder: str, shape: str, sizes: Sequence[int], compression: Any, ste
 
 
 class TestReading:
-    @settings(max_examples=25)
+    @settings(max_examples=15)
     @given(shapes, counts, compressions, changes, st.integers(1, 12), st.data())
     def test_is_as_if_the_rows_had_been_written_so(
         self, shape: str, sizes: list[int], compression: Any, steps: Any, size: int, data: st.DataObject
@@ -118,7 +118,7 @@ class TestReading:
             some = data.draw(st.permutations(model.names))[:2]
             assert plain_rows(ds.select(*some)) == [{name: row[name] for name in some} for row in rows]
 
-    @settings(max_examples=25)
+    @settings(max_examples=15)
     @given(
         st.sampled_from(["folder", "foreign"]), compressions, changes, st.integers(1, 9), st.integers(1, 3), st.data()
     )
@@ -136,7 +136,7 @@ class TestReading:
 
             assert plain_rows(found) == model.rows[skipped:][:taken]
 
-    @settings(max_examples=20)
+    @settings(max_examples=12)
     @given(shapes, counts, compressions, changes)
     def test_baking_writes_the_same_rows_and_leaves_the_base_alone(
         self, shape: str, sizes: list[int], compression: Any, steps: Any
@@ -221,7 +221,7 @@ class TestASchemaOfTheCallers:
 
 
 class TestDamage:
-    @settings(max_examples=25)
+    @settings(max_examples=15)
     @given(
         st.sets(st.integers(0, 39), min_size=1, max_size=4),
         st.sets(st.integers(0, 69), max_size=20),

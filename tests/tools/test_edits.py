@@ -31,7 +31,7 @@ def fails_at_six(row: dict[str, Any]) -> bool:
 
 
 class TestRename:
-    @settings(max_examples=25)
+    @settings(max_examples=15)
     @given(shapes, counts, compressions)
     def test_there_and_back_is_identity(self, shape: str, sizes: list[int], compression: Any) -> None:
         with TemporaryDirectory() as folder:
@@ -81,7 +81,7 @@ class TestRename:
 
 
 class TestDrop:
-    @settings(max_examples=20)
+    @settings(max_examples=12)
     @given(shapes, counts, compressions)
     def test_takes_the_field_out_and_leaves_the_others_as_they_are(
         self, shape: str, sizes: list[int], compression: Any
@@ -160,7 +160,7 @@ class TestDrop:
 
 
 class TestCast:
-    @settings(max_examples=20)
+    @settings(max_examples=12)
     @given(shapes, counts, compressions, st.booleans())
     def test_to_another_type_and_back_is_the_same_values(
         self, shape: str, sizes: list[int], compression: Any, beside: bool
@@ -200,7 +200,7 @@ class TestCast:
 
 
 class TestFilterAndDelete:
-    @settings(max_examples=25)
+    @settings(max_examples=15)
     @given(shapes, counts, compressions, st.integers(0, 30), st.booleans())
     def test_deleted_then_baked_is_filtered_by_the_opposite(
         self, shape: str, sizes: list[int], compression: Any, most: int, layered: bool
@@ -223,7 +223,7 @@ class TestFilterAndDelete:
     def test_a_function_does_as_well(self, tmp_path: Path) -> None:
         path = build(tmp_path, "folder", [4, 4])
 
-        rk.filter(path, is_even, out=tmp_path / "a", workers=rk.Processes(2))
+        rk.filter(path, is_even, out=tmp_path / "a", workers=2)
         rk.filter(path, lambda row: row["id"] % 2 == 0, out=tmp_path / "b", reads=["id"])
         rk.delete(path, where=is_even)
 

@@ -57,7 +57,7 @@ sources = st.dictionaries(st.sampled_from(["new", "new/er"]), st.sampled_from(so
 
 
 class TestAdding:
-    @settings(max_examples=30)
+    @settings(max_examples=15)
     @given(shapes, counts, compressions, sources)
     def test_leaves_the_old_payload_as_it_is_and_puts_the_new_fields_behind_it(
         self, shape: str, sizes: list[int], compression: Any, chosen: dict[str, str]
@@ -75,7 +75,7 @@ class TestAdding:
             assert [{name: row[name] for name in ("id", "name")} for row in read(out)] == rows
             assert rk.verify(out).ok
 
-    @settings(max_examples=30)
+    @settings(max_examples=15)
     @given(shapes, counts, compressions, sources)
     def test_beside_then_baked_is_the_same_as_baked_at_once(
         self, shape: str, sizes: list[int], compression: Any, chosen: dict[str, str]

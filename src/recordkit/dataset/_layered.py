@@ -146,9 +146,15 @@ class Stack:
         return size
 
     def deleted(self, file: RecordFile) -> NDArray[np.int64]:
-        """Return the numbers of the records of a file that were deleted, in rising order."""
+        """Return the numbers of the records of a file that were deleted, in rising order.
+
+        Raises:
+            StorageError: The file has changed since.
+        """
         found = self._deleted.get(file.name)
         if found is None:
+            if any(layer.deleted for layer in self.layers):
+                self.check(file)
             name = _name_of(file)
             each = [layer.deleted[name] for layer in self.layers if name in layer.deleted]
             found = self._deleted[file.name] = np.unique(np.concatenate(each)) if each else _NONE

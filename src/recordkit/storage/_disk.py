@@ -184,7 +184,12 @@ def make_folder(path: Path, *, sync: bool = True) -> None:
         return
     make_folder(path.parent, sync=sync)
     with telling(path, "making the folder"):
-        path.mkdir(exist_ok=True)
+        try:
+            path.mkdir(exist_ok=True)
+        except FileNotFoundError:
+            # Somebody has removed the one above since: they found it empty.
+            path.parent.mkdir(exist_ok=True)
+            path.mkdir(exist_ok=True)
     sync_folder(path.parent, sync=sync)
 
 
@@ -214,6 +219,17 @@ def rename_new(source: Path, target: Path) -> None:
             raise OSError(code, os.strerror(code))
 
 
+def rename_for_good(source: Path, target: Path, *, sync: bool = True) -> None:
+    """Rename, and refuse if there is a target. Rename back if it cannot be made to last: another try does it again."""
+    rename_new(source, target)
+    try:
+        sync_folder(target.parent, sync=sync)
+    except StorageError:
+        with suppress(StorageError):  # what made it fail is what the caller is to hear of
+            rename(target, source)
+        raise
+
+
 def exchange(a: Path, b: Path) -> bool:
     """Let two paths change places at once; False where the file system cannot."""
     code = _core.exchange(os.fsencode(a), os.fsencode(b))
@@ -231,11 +247,19 @@ def remove_file(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
+def remove_empty(path: Path) -> None:
+    """Remove a folder, if there is nothing in it."""
+    with suppress(OSError):
+        path.rmdir()
+
+
 def remove_tree(path: Path) -> None:
     """Remove a folder and all in it, if it is there."""
     with telling(path, "removing"):
-        while path.is_dir() and not path.is_symlink():
+        if not path.is_dir() or path.is_symlink():
+            path.unlink(missing_ok=True)
+            return
+        while path.is_dir():
             # Parts of one target that give up together remove the same things.
             with suppress(FileNotFoundError):
                 shutil.rmtree(path)
-        path.unlink(missing_ok=True)

@@ -14,7 +14,6 @@ import os
 import re
 import time
 import zlib
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -40,6 +39,7 @@ log = logging.getLogger("recordkit")
 
 KEY: Final = "recordkit.layer"  # of a manifest's metadata
 _NUMBERED: Final = re.compile(r"(\d+)-.+")
+_TICK: Final = 20_000_000  # nanoseconds, more than one of any clock that gives files their times
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,9 @@ class Layer:
         if bound.name in self.files:
             self._check_own(self.files[bound.name])
         facts = local.path.stat()
-        if (facts.st_size, facts.st_mtime_ns) == (bound.size, bound.changed_at):
+        # A file that changed twice within a tick of the clock has one time, before the layer was made and after.
+        sure = bound.changed_at + _TICK < _names.manifest_of(self.path, lone=False).stat().st_ctime_ns
+        if sure and (facts.st_size, facts.st_mtime_ns) == (bound.size, bound.changed_at):
             return
         if facts.st_size != bound.size or RecordFile(LocalFile(local.path)).digest != bound.digest:
             message = (
@@ -240,7 +242,7 @@ def write_layer(path: Path, facts: Mapping[str, Any], *, sync: bool = True) -> P
     _disk.write_new(manifest, Manifest(schema=None, shards=(), metadata=facts).to_json(), sync=sync)
     _disk.sync_folder(manifest.parent, sync=sync)
     _disk.sync_folder(staged, sync=sync)
-    _rename_for_good(staged, path, sync=sync)
+    _disk.rename_for_good(staged, path, sync=sync)
     return path
 
 
@@ -249,22 +251,11 @@ def remove_layer(path: Path, *, sync: bool = True) -> None:
     aside = path.with_name(f".{path.name}.removed")
     _disk.remove_tree(aside)
     # It lasts before anything in it goes: half of it must not come back under the old name.
-    _rename_for_good(path, aside, sync=sync)
+    _disk.rename_for_good(path, aside, sync=sync)
     try:
         _disk.remove_tree(aside)
     except StorageError as error:
         log.warning("%s: it is gone, and what was in it could not be removed: %s", path, error)
-
-
-def _rename_for_good(source: Path, target: Path, *, sync: bool) -> None:
-    """Rename, and back again if that cannot be made to last, so that another try does all of it."""
-    _disk.rename_new(source, target)
-    try:
-        _disk.sync_folder(target.parent, sync=sync)
-    except StorageError:
-        with suppress(StorageError):  # what made it fail is what the caller is to hear of
-            _disk.rename(target, source)
-        raise
 
 
 def layer_facts(

@@ -174,7 +174,8 @@ def _place_folder(target: Path, journal: Journal, *, sync: bool) -> None:
     final = staging / "final"
     if not journal.overwrite or not target.exists():
         if final.exists():
-            _disk.rename_new(final, target)
+            _disk.rename_for_good(final, target, sync=sync)
+            return
     elif journal.swapping or not _disk.exchange(final, target):
         # No exchange here. The journal says that we are between two renames, so that a later call can finish.
         old = staging / "old"

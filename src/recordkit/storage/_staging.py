@@ -150,10 +150,12 @@ class Part:
 
     def abandon(self) -> None:
         """Remove this part, and the staging folder with it if there is no other."""
-        if part_folders(self.staging) == [self.folder]:
+        if self.total == 1:
             put_away(self.staging, sync=self._sync)
         else:
+            # Another part may be beginning at this moment: what is not empty is not ours alone.
             _disk.remove_tree(self.folder)
+            _disk.remove_empty(self.staging)
 
     def give_up(self) -> None:
         """Leave finished shards to whoever resumes, and nothing else."""
