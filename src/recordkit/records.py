@@ -152,7 +152,7 @@ class Reader:
         file: int | IO[bytes],
         *,
         path: str | None = None,
-        chunk_bytes: int = 1 << 20,
+        chunk_bytes: int = 1 << 19,
         max_record_bytes: int = NO_LIMIT,
         offset: int = 0,
         first_record: int = 0,
