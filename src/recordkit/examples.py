@@ -198,14 +198,13 @@ class Decoder:
             raise self._error(result, chunk, path)
         return Decoded(self._index, result, rows, ints, floats)
 
-    def place_in_row(self, name: str) -> tuple[bool, int, int] | None:
-        """Return where a feature stands when one record is decoded: (in `Decoded.ints`, start, stop).
+    def place(self, name: str) -> tuple[bool, int, int, int] | None:
+        """Return where a feature stands in what is decoded: (in `Decoded.ints`, values a row before it, gaps, count).
 
-        None if it is not a fixed count of numbers.
+        With r rows it starts at r times the values before it, plus the gaps. None if its count of numbers is not fixed.
         """
         _, feature, before, gaps = self._index[name]
-        start = before + gaps
-        return None if before < 0 else (feature.kind == "int64", start, start + (feature.count or 0))
+        return None if before < 0 else (feature.kind == "int64", before, gaps, feature.count or 0)
 
     def _error(self, fault: tuple[Any, ...], chunk: Chunk, path: str | None) -> Exception:
         what, wire, record, byte, field, found_kind, found_count = fault

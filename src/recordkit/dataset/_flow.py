@@ -258,7 +258,8 @@ class _Feed:
 class _Crew:
     """Threads that make something of what a feed gives, and hand it over in order.
 
-    Each holds at most one result that was not yet asked for, and there is room for as many more.
+    Each holds at most one result that was not yet asked for, and there is room for as many more. Whoever asks for
+    results is one of the workers: where the next one is not there, it does not wait but makes one itself.
     """
 
     def __init__(self, workers: int, feed: _Feed, take: Callable[[], Any], make: Callable[..., Any]) -> None:
@@ -267,12 +268,13 @@ class _Crew:
         self._make = make
         self._room = threading.Semaphore(2 * workers)
         self._change = threading.Condition()
-        self._done: dict[int, tuple[int, Any]] = {}  # by position: how many records, and what was made or went wrong
-        self._running = workers
+        # By position: how many records, what was made or went wrong, and whether it takes room.
+        self._done: dict[int, tuple[int, Any, int]] = {}
+        self._running = workers - 1
         self._stopped = False
         self._threads = [
             threading.Thread(target=copy_context().run, args=(self._run,), name="recordkit-read", daemon=True)
-            for _ in range(workers)
+            for _ in range(self._running)
         ]
         for thread in self._threads:
             thread.start()
@@ -281,42 +283,58 @@ class _Crew:
         try:
             while True:
                 self._room.acquire()
-                if self._stopped:
+                if self._stopped or not self._work(room=1):
                     return
-                taken = self._take()
-                if taken is None:
-                    return
-                part, position = taken
-                result: Any
-                try:
-                    result = self._make(*taken)
-                except BaseException as error:
-                    result = error
-                with self._change:
-                    self._done[position] = (len(part.chunk), result)
-                    self._change.notify()
-        except BaseException:
-            # It is the feed's failure, raised behind all that was given out before. Who waits for room has to know.
-            for _ in self._threads:
-                self._room.release()
         finally:
             with self._change:
                 self._running -= 1
                 self._change.notify()
+            # Others may be waiting for room to find that there is nothing left.
+            self._room.release()
+
+    def _work(self, *, room: int) -> bool:
+        """Make something of the next piece; False if there is none, or the feed has failed.
+
+        Args:
+            room: How much of the room the result takes.
+        """
+        try:
+            taken = self._take()
+        except BaseException:
+            return False  # it is the feed's failure, raised behind all that was given out before
+        if taken is None:
+            return False
+        part, position = taken
+        result: Any
+        try:
+            result = self._make(*taken)
+        except BaseException as error:
+            result = error
+        with self._change:
+            self._done[position] = (len(part.chunk), result, room)
+            self._change.notify()
+        return True
 
     def results(self) -> Iterator[Any]:
         """Yield what was made, in order; raise what went wrong where it did."""
-        position = 0
+        position, helping = 0, True
         while True:
-            with self._change:
-                while position not in self._done and self._running:
-                    self._change.wait()
-                if position not in self._done:
-                    if self._feed.failure is not None:
-                        raise self._feed.failure
-                    return
-                count, result = self._done.pop(position)
-            self._room.release()
+            ready = self._done.pop(position, None)
+            if ready is None and helping:
+                helping = self._work(room=0)
+                continue
+            if ready is None:
+                with self._change:
+                    while position not in self._done and self._running:
+                        self._change.wait()
+                    ready = self._done.pop(position, None)
+            if ready is None:
+                if self._feed.failure is not None:
+                    raise self._feed.failure
+                return
+            count, result, room = ready
+            if room:
+                self._room.release()
             if isinstance(result, BaseException):
                 raise result
             yield result

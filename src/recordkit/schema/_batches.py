@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from recordkit.records import Chunk
 
     from ._layout import Layout
+
+_Place: TypeAlias = "tuple[bool, int, int, int]"
 
 
 def encode_columns(
@@ -132,17 +134,27 @@ class Plan:
     def __init__(self, layouts: Sequence[Layout], *, sequence: bool) -> None:
         self._layouts = {layout.name: layout for layout in layouts}
         self._optional = [layout for layout in layouts if layout.field.optional]
-        self._makers = [(layout.name, layout, _maker(layout)) for layout in layouts]
         self._decoder = Decoder(_features(layouts), sequence=sequence)
+        self._makers = [(layout.name, layout, *self._maker_of(layout)) for layout in layouts]
         self._row_makers = [
             (layout.name, layout if layout.field.optional else None, self._row_maker(layout)) for layout in layouts
         ]
 
+    def _maker_of(self, layout: Layout) -> tuple[_Place | None, Callable[..., Column]]:
+        """Where a column stands in what is decoded, if it is there as it is; else what makes it."""
+        place, make = self._decoder.place(layout.name), _maker(layout)
+        stored = place is not None and make is not _column
+        return (place if stored else None), make
+
     def _row_maker(self, layout: Layout) -> Callable[[Decoded, int, str | None], Any]:
         """Return the function that makes a field's value in one record: a short way for what is most common."""
-        place = self._decoder.place_in_row(layout.name)
-        if place is not None and _maker(layout) is not _column:
-            return partial(_number, *place, layout.sizes) if layout.sizes else partial(_one_number, *place[:2])
+        place, _ = self._maker_of(layout)
+        if place is not None:
+            is_int, before, gaps, count = place
+            start = before + gaps
+            if layout.sizes:
+                return partial(_number, is_int, start, start + count, layout.sizes)
+            return partial(_one_number, is_int, start)
         plain = layout.storage == "list" and not layout.steps and layout.field.default is None
         if plain and layout.shape == (None,) and layout.dtype in ("int64", "float32"):
             return partial(_numbers, layout.name)
@@ -170,16 +182,25 @@ class Plan:
             raise self._explained(error) from None
 
     def decode(self, chunk: Chunk, start: int, stop: int | None, path: str | None) -> Batch:
-        """Return records of a chunk as columns, each made when it is first asked for."""
+        """Return records of a chunk as columns, each made when it is first asked for if there is anything to make."""
         decoded = self._decoded(chunk, start, stop, path)
-        first = chunk.first_record + start
-        columns = {name: partial(make, layout, decoded, first, path) for name, layout, make in self._makers}
+        first, rows = chunk.first_record + start, len(decoded)
+        ints, floats = decoded.ints, decoded.floats
+        columns: dict[str, Any] = {}
+        for name, layout, place, make in self._makers:
+            if place is None:
+                columns[name] = partial(make, layout, decoded, first, path)
+                continue
+            is_int, before, gaps, count = place
+            at = before * rows + gaps
+            column: NDArray[Any] = (ints if is_int else floats)[at : at + count * rows]
+            columns[name] = column.reshape((rows, *layout.sizes)) if layout.sizes else column
         masks = {}
         for layout in self._optional:
             absent = missing_rows(layout, decoded[layout.name])
             if absent is not None:
                 masks[layout.name] = ~absent
-        return Batch(columns, len(decoded), masks)
+        return Batch(columns, rows, masks)
 
     def _explained(self, error: SchemaError) -> SchemaError:
         """Return a decoder's error with what the schema has to do with it, and what to do."""
@@ -236,18 +257,10 @@ def _maker(layout: Layout) -> Callable[[Layout, Decoded, int, str | None], Colum
     """Return the function that makes a field's column."""
     # Most fields of most files: what the decoder made is the column, with nothing left to check.
     as_stored = layout.dtype in ("int64", "float32") and layout.storage == "list" and layout.size is not None
-    if not as_stored or layout.steps or layout.field.default is not None:
-        return _column
-    return _stored_array if layout.shape else _stored_column
+    return _stored if as_stored and not layout.steps and layout.field.default is None else _column
 
 
-def _stored_column(layout: Layout, decoded: Decoded, first: int, path: str | None) -> Column:
-    values = decoded[layout.name].values
-    assert not isinstance(values, list)  # a list is for encoding
-    return values
-
-
-def _stored_array(layout: Layout, decoded: Decoded, first: int, path: str | None) -> Column:
+def _stored(layout: Layout, decoded: Decoded, first: int, path: str | None) -> Column:
     values = decoded[layout.name].values
     assert isinstance(values, np.ndarray)
     return values.reshape((len(decoded), *layout.sizes))
