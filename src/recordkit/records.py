@@ -39,6 +39,7 @@ __all__ = [
 ]
 
 NO_LIMIT = 2**64 - 1
+CHUNK_BYTES = 1 << 19  # what is read is still in the processor's nearer cache when it is checked
 
 # One sentence a fault, in the order of the core's enum. Kinds are what `CorruptRecordError.kind` says.
 _FAULTS = (
@@ -152,7 +153,7 @@ class Reader:
         file: int | IO[bytes],
         *,
         path: str | None = None,
-        chunk_bytes: int = 1 << 19,
+        chunk_bytes: int = CHUNK_BYTES,
         max_record_bytes: int = NO_LIMIT,
         offset: int = 0,
         first_record: int = 0,

@@ -95,11 +95,11 @@ class TestCutter:
 
         good = [row for row in rows if row is not None]
         assert b"".join(map(framed, blocks)) == b"".join(map(records.pack, good))
-        assert [length for block in blocks for length in block.lengths] == [len(row) for row in good]
+        assert [length for block in blocks for length in block.lengths()] == [len(row) for row in good]
         for block in blocks:
             assert block.raw_bytes == len(framed(block))
-            assert block.records == len(block.lengths)
-            assert block.crc == _core.crc32c(framed(block))
+            assert block.records == len(block.lengths())
+            assert block.crc() == _core.crc32c(framed(block))
 
     @given(rows, st.lists(st.integers(1, 8)), limits)
     def test_blocks_stand_for_all_rows_in_order(
@@ -121,7 +121,7 @@ class TestCutter:
         blocks = cut(good, [len(good)], {"block_bytes": size, "shard_bytes": None, "shard_records": None})
 
         for block in blocks[:-1]:
-            last = int(block.lengths[-1]) + 16
+            last = int(block.lengths()[-1]) + 16
             assert block.raw_bytes >= size > block.raw_bytes - last
 
     @given(st.lists(st.integers(1, 5), min_size=1), st.lists(st.integers(1, 8)))

@@ -12,6 +12,7 @@ import numpy as np
 
 from recordkit import _core, workers
 from recordkit.errors import CorruptRecordError, SchemaError
+from recordkit.records import CHUNK_BYTES
 from recordkit.schema import Schema
 from recordkit.storage import PipeFile
 
@@ -207,9 +208,9 @@ class Records:
         """Whether damage is passed over."""
         return self.log.tolerant
 
-    def open_stream(self, file: RecordFile, first: int) -> Stream:
+    def open_stream(self, file: RecordFile, first: int, *, chunk_bytes: int = CHUNK_BYTES) -> Stream:
         """Return the records of a file from number `first` on."""
-        return file.stream(first, tell=self.log.tell if self.log.tolerant else None)
+        return file.stream(first, tell=self.log.tell if self.log.tolerant else None, chunk_bytes=chunk_bytes)
 
     def living(self, file: RecordFile, number: int) -> int:
         """Return how many of a file's records before this one are not deleted."""

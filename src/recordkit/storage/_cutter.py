@@ -10,15 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from recordkit import _core
-
 from ._shard_file import Block
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
-    from typing_extensions import Buffer
 
     from recordkit.records import Chunk
 
@@ -115,19 +112,10 @@ class Cutter:
         if ends_shard:
             self._in_shard = (0, 0)
             self._shard_records = self._next_count()
-        raw_bytes, crc = 0, 0
-        pieces: list[Buffer] = []
-        for chunk in chunks:
-            crc = _core.crc32c_combine(crc, chunk.crc32c(), chunk.nbytes) if pieces else chunk.crc32c()
-            raw_bytes += chunk.nbytes
-            pieces.append(chunk)
         return Block(
-            pieces=pieces,
-            raw_bytes=raw_bytes,
+            pieces=chunks,
+            raw_bytes=sum(chunk.nbytes for chunk in chunks),
             records=sum(map(len, chunks)),
-            lengths=np.concatenate([chunk.lengths for chunk in chunks]) if chunks else np.empty(0, np.uint64),
-            identity=b"".join(chunk.identity() for chunk in chunks),
-            crc=crc,
             first_row=first_row,
             end_row=self._row,
             bad=bad,

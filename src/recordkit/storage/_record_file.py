@@ -12,7 +12,7 @@ import numpy as np
 
 from recordkit import _core
 from recordkit.errors import CorruptRecordError, RecordKitError
-from recordkit.records import NO_LIMIT, Reader, corrupt
+from recordkit.records import CHUNK_BYTES, NO_LIMIT, Reader, corrupt
 
 from . import _disk
 from ._bytes import LentFile, LocalFile, OpenFiles, PipeFile
@@ -197,28 +197,31 @@ class RecordFile:
 
     # --- From front to back
 
-    def stream(self, first: int = 0, *, tell: Callable[[Damage], None] | None = None) -> Stream:
+    def stream(
+        self, first: int = 0, *, tell: Callable[[Damage], None] | None = None, chunk_bytes: int = CHUNK_BYTES
+    ) -> Stream:
         """Return the records from number `first` on, in order.
 
         Args:
             first: Where to start.
             tell: For a file that may be damaged: is given every damage, which is then passed over.
+            chunk_bytes: About how many bytes of records a chunk holds, where nothing else is asked for.
         """
-        stream = self._stream(first)
+        stream = self._stream(first, chunk_bytes)
         if tell is None:
             return _Explaining(stream, self)
         return SkippingStream(stream, self._own(), self.compression, tell, self._limit, first)
 
-    def _stream(self, first: int) -> Stream:
+    def _stream(self, first: int, chunk_bytes: int) -> Stream:
         if self._members is not None:
             at = sum(member.first_record + member.records <= first for member in self._members)
             return _behind(MemberStream(self._own(), self._members[at:], self._limit), first)
         if self.compression is None:
             try:
-                return self._reader(self._offset_of(first), first, self.file)
+                return self._reader(self._offset_of(first), first, self.file, chunk_bytes)
             except CorruptRecordError:  # which is told where it stands, if reading comes there
-                return _behind(self._reader(0, 0, self.file), first)
-        return _behind(self._reader(0, 0, None), first)
+                return _behind(self._reader(0, 0, self.file, chunk_bytes), first)
+        return _behind(self._reader(0, 0, None, chunk_bytes), first)
 
     def _offset_of(self, record: int) -> int:
         """Return where a record of a plain file starts."""
@@ -228,7 +231,14 @@ class RecordFile:
             return self.file.size
         return int(self._look_up(lambda places: places.one(record))[0][0])
 
-    def _reader(self, offset: int, first: int, file: ByteFile | None) -> Reader:
+    def _reader(self, offset: int, first: int, file: ByteFile | None, chunk_bytes: int = CHUNK_BYTES) -> Reader:
+        options: dict[str, Any] = {
+            "path": self.name,
+            "chunk_bytes": chunk_bytes,
+            "max_record_bytes": self._limit,
+            "offset": offset,
+            "first_record": first,
+        }
         # A file of its own: it is closed when the reader goes.
         source: Any
         if file is None:
@@ -236,16 +246,10 @@ class RecordFile:
             source = Inflated(self._own(), self.compression)
         elif isinstance(file, LocalFile):
             source = LocalFile(file.path)
-            return _LocalReader(source, path=self.name, max_record_bytes=self._limit, offset=offset, first_record=first)
+            return _LocalReader(source, **options)
         else:
             source = Sequential(file, offset)
-        return _FileReader(
-            cast("IO[bytes]", source),
-            path=self.name,
-            max_record_bytes=self._limit,
-            offset=offset,
-            first_record=first,
-        )
+        return _FileReader(cast("IO[bytes]", source), **options)
 
     # --- At any place
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from recordkit import _core
 
 from . import _disk
@@ -15,9 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    import numpy as np
     from numpy.typing import NDArray
     from typing_extensions import Buffer
+
+    from recordkit.records import Chunk
 
 DIGEST_BYTES = 16
 
@@ -28,19 +31,31 @@ def new_digest() -> hashlib.blake2b:
 
 
 class Block(NamedTuple):
-    """Consecutive records on their way to a shard."""
+    """Consecutive records on their way to a shard. What is told of them is found out by whoever writes them."""
 
-    pieces: Sequence[Buffer]  # framed
+    pieces: Sequence[Chunk]
     raw_bytes: int
     records: int
-    lengths: NDArray[np.uint64]
-    identity: bytes
-    crc: int  # of the framed records
     first_row: int  # of the source
     end_row: int
     bad: tuple[bytes, ...]  # rows that were skipped before the first record of the block, as lines of the quarantine
     bad_within: tuple[bytes, ...]  # and behind it
     ends_shard: bool
+
+    def lengths(self) -> NDArray[np.uint64]:
+        """Return the length of every payload."""
+        return np.concatenate([chunk.lengths for chunk in self.pieces]) if self.pieces else np.empty(0, np.uint64)
+
+    def identity(self) -> bytes:
+        """Return what a digest is made of."""
+        return b"".join(chunk.identity() for chunk in self.pieces)
+
+    def crc(self) -> int:
+        """Return the CRC of the framed records."""
+        crc = 0
+        for chunk in self.pieces:
+            crc = _core.crc32c_combine(crc, chunk.crc32c(), chunk.nbytes)
+        return crc
 
 
 class ShardFile:
@@ -81,8 +96,8 @@ class ShardFile:
             self._index.add_member(self._file.size, self.raw_bytes, self.records)
         self._file.write(stored)
         self._crc = _core.crc32c_combine(self._crc, crc, size)
-        self._digest.update(block.identity)
-        self._index.add(block.lengths)
+        self._digest.update(block.identity())
+        self._index.add(block.lengths())
         self.records += block.records
         self.raw_bytes += block.raw_bytes
 

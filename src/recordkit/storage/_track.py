@@ -103,7 +103,7 @@ class Track:
 
     def _write(self, block: Block) -> None:
         if self._options.compression != "zlib":
-            self._store(block, block.pieces, block.crc)
+            self._store(block, block.pieces, block.crc())
             return
         self._before(block)
         assert self._stream is not None

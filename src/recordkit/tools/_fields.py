@@ -251,7 +251,7 @@ class Adding:
         """The new fields of all records that stand in the file, with nothing in those that were deleted."""
         making = making_of(records.own_schema or Schema({}), records.stack, self.reads)
         file, first = records.files[at], self._first_of(records, at)
-        stream = records.open_stream(file, 0)
+        stream = records.open_stream(file, 0, chunk_bytes=_jobs.CHUNK_BYTES)
         while (chunk := stream.read()) is not None:
             part = records.part(file, chunk)
             count = len(part.chunk)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ._bound import Failure
 
 _ONE_SHARD = 1 << 60  # bytes: a part is never cut
+CHUNK_BYTES = 4 << 20  # each goes through several hands, which costs more than leaving the cache does
 
 # The last part that gives up takes the staging folder with it, and must not take it from one that is about to begin.
 _turn: AbstractContextManager[Any] = threading.Lock()
@@ -135,8 +136,8 @@ def run(
         message = f"{target.path}: one file cannot be made of {count}\n  Give a folder as the target."
         raise StorageError(message, path=target.path)
     hands = _workers.count(workers)
-    # The threads of one file's writer, or those of several files.
-    threads: Workers = 1 if count > 1 and hands > 1 else _workers.AUTO
+    # Each writer has a thread for the disk, so that reading and writing go on at the same time in each file.
+    threads: Workers = 1 if hands == 1 else _workers.AUTO
     jobs = [
         _Job(records, at, change, target, (splits or {}).get(name_of(file)), lone, threads)
         for at, file in enumerate(records.files)
@@ -200,7 +201,7 @@ def _run(job: _Job) -> tuple[int, list[Failure]]:
 def parts_of(records: Records, at: int) -> Iterator[Part]:
     """Yield the records of one file, deleted ones left out."""
     file = records.files[at]
-    stream = records.open_stream(file, 0)
+    stream = records.open_stream(file, 0, chunk_bytes=CHUNK_BYTES)
     while (chunk := stream.read()) is not None:
         part = records.part(file, chunk)
         if len(part.chunk):

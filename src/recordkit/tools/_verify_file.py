@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from ._verify_payloads import Payloads
 
 _SMALL: Final = 8 << 20  # done before a second thread has started
-_CHUNK: Final = 1 << 19  # what is read is still in the processor's nearer cache when it is checked
 _SHOWN_REPEATS: Final = 5
 
 
@@ -148,7 +147,7 @@ class _Check:
         source: Any
         if self._compression is None:
             source = self._file.descriptor if isinstance(self._file, LocalFile) else Sequential(self._file)
-            return Reader(source, path=self._file.name, chunk_bytes=_CHUNK)
+            return Reader(source, path=self._file.name)
         members = members_of(self._file) if self._compression == "gzip" and not self._is_pipe else None
         if members is not None:
             self._told = sum(member.records for member in members)
