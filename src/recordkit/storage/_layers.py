@@ -157,7 +157,8 @@ class Layer:
         if bound is None:
             message = (
                 f"{file.name}: the overlay {self.path.name} knows nothing of this file\n"
-                f"  It was added later. Add the fields again, or open without: overlays=False."
+                f"  It was added later, or the overlay is of other files only: add the fields to all of them, or open "
+                f"without: overlays=False."
             )
             raise StorageError(message, path=file.name)
         if bound.name in self.files:

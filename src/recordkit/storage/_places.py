@@ -183,12 +183,3 @@ def _kept(path: Path, data: bytes) -> bool:
     except OSError:
         return False
     return True
-
-
-def count_hops(file: LocalFile) -> int:
-    """Return how many records a plain file has, by their headers.
-
-    Raises:
-        CorruptRecordError: Where the next record starts cannot be told.
-    """
-    return sum(len(lengths) for lengths in _hops(file))

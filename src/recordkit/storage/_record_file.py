@@ -21,7 +21,7 @@ from ._explain import explain
 from ._index import Fingerprint, IndexBuilder
 from ._inflate import Inflated
 from ._members import members_of
-from ._places import beside, count_hops, find_beside, find_places, identities, make_places
+from ._places import beside, find_beside, find_places, identities, make_places
 from ._shard_file import new_digest
 from ._sniff import compression_of
 from ._streams import MemberStream, Sequential, SkippingStream
@@ -47,6 +47,7 @@ _Look: TypeAlias = "Callable[[Places], tuple[NDArray[np.uint64], NDArray[np.uint
 
 _MEMBERS_KEPT = 4
 _FRAME = 16
+_IDENTITY_BYTES = 12
 _BAD_LENGTH, _TOO_LARGE = 2, 5  # faults, as the core numbers them
 
 
@@ -123,11 +124,21 @@ class RecordFile:
         if "_places" in self.__dict__:
             return len(self._places)
         if self.compression is None and isinstance(self.file, LocalFile):
-            try:
-                return count_hops(LocalFile(self.file.path))
-            except CorruptRecordError as error:
-                raise self.explained(error) from None
+            return self._hopped[0]
         return len(self._places)
+
+    @cached_property
+    def _hopped(self) -> tuple[int, str]:
+        """How many records a plain file has, and their digest, by headers and footers alone."""
+        assert isinstance(self.file, LocalFile)
+        digest, count = new_digest(), 0
+        try:
+            for identity in identities(LocalFile(self.file.path)):
+                digest.update(identity)
+                count += len(identity) // _IDENTITY_BYTES
+        except CorruptRecordError as error:
+            raise self.explained(error) from None
+        return count, digest.hexdigest()
 
     @cached_property
     def _places(self) -> Places:
@@ -148,14 +159,11 @@ class RecordFile:
         """The digest of the records: the manifest's, or told from the file; of a plain one by headers and footers."""
         if self.shard is not None:
             return self.shard.digest
-        digest = new_digest()
         if self.compression is None and isinstance(self.file, LocalFile):
-            for identity in identities(self.file):
-                digest.update(identity)
-        else:
-            stream = self.stream()
-            while (chunk := stream.read()) is not None:
-                digest.update(chunk.identity())
+            return self._hopped[1]
+        digest, stream = new_digest(), self.stream()
+        while (chunk := stream.read()) is not None:
+            digest.update(chunk.identity())
         return digest.hexdigest()
 
     def explained(self, error: CorruptRecordError) -> CorruptRecordError:

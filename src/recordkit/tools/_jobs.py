@@ -136,8 +136,9 @@ def run(
         message = f"{target.path}: one file cannot be made of {count}\n  Give a folder as the target."
         raise StorageError(message, path=target.path)
     hands = _workers.count(workers)
-    # Each writer has a thread for the disk, so that reading and writing go on at the same time in each file.
-    threads: Workers = 1 if hands == 1 else _workers.AUTO
+    # Each writer has a thread for the disk, so that reading and writing go on at the same time in each file. What goes
+    # beside records is too little for that.
+    threads: Workers = _workers.AUTO if hands > 1 and target.compress else 1
     jobs = [
         _Job(records, at, change, target, (splits or {}).get(name_of(file)), lone, threads)
         for at, file in enumerate(records.files)
