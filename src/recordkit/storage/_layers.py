@@ -260,14 +260,26 @@ def remove_layer(path: Path, *, sync: bool = True) -> None:
 
 
 def layer_facts(
-    base: Sequence[Base], *, hides: Iterable[str] = (), deleted: Mapping[str, NDArray[np.int64]] | None = None
+    base: Sequence[Base],
+    *,
+    hides: Iterable[str] = (),
+    deleted: Mapping[str, NDArray[np.int64]] | None = None,
+    values: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Return what the manifest of a layer says of it, as metadata."""
+    """Return what the manifest of a layer says of it, as metadata.
+
+    Args:
+        base: What it is bound to.
+        hides: The fields that are not seen through it.
+        deleted: The numbers of deleted records, by file name.
+        values: What tells the values it was made of from others, by field.
+    """
     return {
         KEY: {
             "base": [vars(of) for of in base],
             "hides": sorted(hides),
             "deleted": {name: _text(numbers) for name, numbers in (deleted or {}).items()},
+            **({"values": dict(values)} if values else {}),
         }
     }
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import pickle
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -114,16 +116,18 @@ def add_fields(
     records, schema = dataset._records, dataset._needed_schema()
     bound = [bind(name, source, schema, len(dataset)) for name, source in fields.items()]
     new = Schema({source.name: source.field for source in bound})
+    values = {name: token for name, source in fields.items() if (token := _token(source)) is not None}
     replaced = _replaced(schema, new, replace=replace, path=str(path))
     change = Adding(tuple(bound), new, replaced, replace, on_error, bake=out is not None)
     if out is not None:
         whole = Schema({**schema.drop(*replaced).fields, **new.fields}, sequences=schema.sequences)
-        lineage = _jobs.lineage_of(dataset, "add_fields", fields=list(new.names), replaced=list(replaced))
+        arguments = {"fields": list(new.names), "replaced": list(replaced), "values": values}
+        lineage = _jobs.lineage_of(dataset, "add_fields", **arguments)
         target = _jobs.Target(str(out), whole, {}, resume, overwrite, sync, lineage=lineage)
         written, failures = _jobs.run(records, change, target, workers, splits=splits_of(dataset))
         return Changed(str(out), written, new.names, tuple(failures))
     folder = layer_folder(dataset, "+".join(new.names), sync=sync) if overlay is None else Path(overlay)
-    facts = layer_facts([Base.of(file) for file in records.files], hides=replaced)
+    facts = layer_facts([Base.of(file) for file in records.files], hides=replaced, values=values)
     target = _jobs.Target(str(folder), new, facts, resume, overwrite, sync, compress=False)
     name = folder.name.partition("-")[2] or folder.name
     written, failures = _jobs.run(
@@ -131,6 +135,19 @@ def add_fields(
     )
     settle(folder)
     return Changed(str(folder), written, new.names, tuple(failures))
+
+
+def _token(source: Any) -> str | None:
+    """Return what tells values that were handed over from others, so that a run is not gone on with others; or None."""
+    if isinstance(source, tuple) and len(source) == 2:
+        source = source[1]
+    if isinstance(source, np.ndarray) and source.dtype != np.object_ and not isinstance(source, np.memmap):
+        data = np.ascontiguousarray(source).reshape(-1).view(np.uint8)
+        return f"{source.dtype.str}{list(source.shape)}:{_core.crc32c(data):08x}"
+    if isinstance(source, list | str | bytes | int | float | bool):
+        with suppress(Exception):
+            return f"{type(source).__name__}:{_core.crc32c(pickle.dumps(source, protocol=4)):08x}"
+    return None
 
 
 def _shard_name(name: str) -> str:
