@@ -28,8 +28,9 @@ class Surveyor {
   Survey survey;
 
   bool record(Bytes payload) {
-    features_.clear();
-    lists_.clear();
+    features_.met.clear();
+    lists_.met.clear();
+    ++now_;
     Cursor cursor(payload);
     failed_ = cursor;
     const bool ok = each_bytes_field(cursor, [&](uint32_t field, Bytes body) {
@@ -45,22 +46,38 @@ class Surveyor {
     }
     // The last entry of a name counts, so facts are gathered only now.
     ++survey.records;
-    survey.with_lists += !lists_.empty();
-    for (const auto& [name, value] : features_) {
-      FeatureFacts& facts = survey.features[name];
+    survey.with_lists += !lists_.met.empty();
+    for (Named* each : features_.met) {
+      FeatureFacts& facts = facts_of(*each, survey.features);
       ++facts.records;
-      if (!feature(value, facts)) return stop(payload);
+      if (!feature(each->second.value, facts)) return stop(payload);
     }
-    for (const auto& [name, value] : lists_) {
-      FeatureFacts& facts = survey.lists[name];
+    for (Named* each : lists_.met) {
+      FeatureFacts& facts = facts_of(*each, survey.lists);
       ++facts.records;
-      if (!steps(value, facts)) return stop(payload);
+      if (!steps(each->second.value, facts)) return stop(payload);
     }
     return true;
   }
 
  private:
-  using Entries = std::map<std::string, Pieces>;
+  // What a name stands for in the record at hand. Kept from record to record, for most have the same names.
+  struct Slot {
+    Pieces value;
+    uint64_t met_in = 0;
+    FeatureFacts* facts = nullptr;
+  };
+  using Names = std::map<std::string, Slot, std::less<>>;
+  using Named = Names::value_type;
+  struct Entries {
+    Names names;
+    std::vector<Named*> met;  // in this record
+  };
+
+  static FeatureFacts& facts_of(Named& named, std::map<std::string, FeatureFacts>& all) {
+    if (named.second.facts == nullptr) named.second.facts = &all[named.first];
+    return *named.second.facts;
+  }
 
   bool stop(Bytes payload) {
     survey.malformed = true;
@@ -76,14 +93,21 @@ class Surveyor {
     const bool ok = each_bytes_field(cursor, [&](uint32_t field, Bytes body) {
       if (field != 1) return true;
       Cursor inner(body, kEntryDepth);
-      Entry entry;
-      if (!read_entry(inner, entry)) {
+      if (!read_entry(inner, entry_)) {
         failed_ = inner;
         return false;
       }
-      Pieces& value = to[std::string(as_text(entry.name))];
-      if (!value.empty() && !check(value)) return false;
-      value = std::move(entry.value);
+      const std::string_view name = as_text(entry_.name);
+      auto found = to.names.find(name);
+      if (found == to.names.end()) found = to.names.emplace(std::string(name), Slot()).first;
+      Slot& slot = found->second;
+      if (slot.met_in != now_) {
+        slot.met_in = now_;
+        to.met.push_back(&*found);
+      } else if (!slot.value.empty() && !check(slot.value)) {
+        return false;
+      }
+      slot.value.swap(entry_.value);
       return true;
     });
     if (!ok && failed_.fault == WireFault::none) failed_ = cursor;
@@ -153,6 +177,8 @@ class Surveyor {
   }
 
   Entries features_, lists_;
+  uint64_t now_ = 0;  // how many records were begun
+  Entry entry_;
   FeatureFacts unused_;
   Feature feature_;
   Array<int64_t> ints_;
