@@ -12,6 +12,7 @@ namespace recordkit {
 namespace {
 
 constexpr uint64_t kBelieved = uint64_t{1} << 20;
+constexpr uint64_t kLastOffset = INT64_MAX;  // that the system takes
 
 uint64_t size_of(int descriptor) {
   struct stat facts;
@@ -99,7 +100,7 @@ Fetched fetch(int descriptor, std::span<const Place> places) {
   spans.reserve(places.size());
   total = 0;
   for (const Place& place : places) {
-    if (place.size < kFrameSize || place.size > file_size) {
+    if (place.size < kFrameSize || place.size > file_size || place.offset > kLastOffset - place.size) {
       result.fault = Fault::torn_payload;
       break;
     }
