@@ -104,7 +104,7 @@ class TestSound:
         self, compression: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(verify_file_module, "_SMALL", 0)
-        monkeypatch.setattr(verify_file_module, "_CHUNK", 1000)
+        monkeypatch.setattr(verify_file_module, "CHUNK_BYTES", 1000)
         path = tmp_path / "a.tfrecord"
         rng = random.Random(1)
         with rk.create(path, rk.Schema({"x": "bytes"}), compression=compression) as writer:

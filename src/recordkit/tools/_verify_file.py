@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from recordkit import _core
 from recordkit.errors import CorruptRecordError, WrongFileError
-from recordkit.records import Reader
+from recordkit.records import CHUNK_BYTES, Reader
 from recordkit.storage import Damage, LocalFile, PipeFile, walk
 from recordkit.storage._checkpoints import Checkpoints
 from recordkit.storage._explain import diagnosed, how_to_accept, unstable_words
@@ -147,7 +147,7 @@ class _Check:
         source: Any
         if self._compression is None:
             source = self._file.descriptor if isinstance(self._file, LocalFile) else Sequential(self._file)
-            return Reader(source, path=self._file.name)
+            return Reader(source, path=self._file.name, chunk_bytes=CHUNK_BYTES)
         members = members_of(self._file) if self._compression == "gzip" and not self._is_pipe else None
         if members is not None:
             self._told = sum(member.records for member in members)
