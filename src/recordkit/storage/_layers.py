@@ -66,7 +66,15 @@ class Base:
         local = file.file
         assert isinstance(local, LocalFile)
         facts = local.path.stat()
+        if file.shard is not None and facts.st_mtime_ns > _manifest_time(local.path):
+            file = RecordFile(LocalFile(local.path))  # the manifest speaks of what was there before
         return cls(local.path.name, file.digest, file.count, facts.st_size, facts.st_mtime_ns)
+
+
+def _manifest_time(path: Path) -> int:
+    """Return when the manifest that rules a file was last changed."""
+    manifests = _names.manifest_of(path.parent, lone=False), _names.manifest_of(path, lone=True)
+    return max((manifest.stat().st_mtime_ns for manifest in manifests if manifest.is_file()), default=0)
 
 
 @dataclass(frozen=True)
