@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import pickle
+import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -251,12 +252,14 @@ class TestDamage:
             assert [row["id"] for row in found] == wanted
             assert [row["ten"] for row in found] == [10 * number for number in wanted]
 
-    def test_a_damaged_member_of_a_file_of_ours_costs_only_itself(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("seconds", [-3600, 3600], ids=["long-ago", "within-a-tick-of-the-clock"])
+    def test_a_damaged_member_of_a_file_of_ours_costs_only_itself(self, tmp_path: Path, seconds: int) -> None:
         path = tmp_path / "base"
         names = [f"{number}" * 2000 for number in range(600)]
         rk.write(path, {"id": np.arange(600), "name": names}, compression="gzip", level=0)
-        rk.add_fields(path, {"ten": np.arange(600) * 10})
         (file,) = path.glob("*.gz")
+        os.utime(file, (time.time() + seconds,) * 2)
+        rk.add_fields(path, {"ten": np.arange(600) * 10})
         facts = file.stat()
         flip(file, facts.st_size // 2)
         os.utime(file, ns=(facts.st_atime_ns, facts.st_mtime_ns))  # bits that rot do not tell the time

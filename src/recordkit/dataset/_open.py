@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 from recordkit.errors import StorageError
 from recordkit.records import NO_LIMIT
 from recordkit.schema import Schema
-from recordkit.storage import Layer, LocalFile, ObjectFile, OpenFiles, PipeFile, RecordFile, layers_of, locate, recover
+from recordkit.storage import Layer, LocalFile, OpenFiles, RecordFile, given_file, layers_of, locate, recover
 from recordkit.workers import AUTO, Workers
 
 from ._damage_log import DamageLog
@@ -89,7 +88,7 @@ def open(  # noqa: A001 - the verb that a user would say
         message = f"schema= is for Examples, and {'raw' if raw else 'parse'}= for payloads that are taken otherwise"
         raise ValueError(message)
     log = DamageLog(on_error, max_bad)
-    given = _given_file(where)
+    given = given_file(where)
     if given is None:
         _finish_publishing(cast("Any", where))
     located = None if given is not None else locate(cast("Any", where), split=split)
@@ -124,19 +123,6 @@ def _finish_publishing(where: str | os.PathLike[str] | Sequence[str | os.PathLik
     for path in [where] if isinstance(where, str | os.PathLike) else where:
         with suppress(StorageError):  # where it cannot be done, what is there can still be read
             recover(Path(os.path.abspath(path)))  # noqa: PTH100 - a link is a name like any other
-
-
-def _given_file(where: Any) -> ByteFile | None:
-    """Return the file that the caller opened, if it is one."""
-    if where == "-":
-        where = sys.stdin.buffer
-    if isinstance(where, str | os.PathLike | Sequence):
-        return None
-    if not hasattr(where, "read"):
-        message = f"expected a path, a list of paths or an open file, found {type(where).__name__}"
-        raise TypeError(message)
-    seekable = getattr(where, "seekable", None)
-    return ObjectFile(where) if seekable is not None and seekable() else PipeFile(where)
 
 
 def _files(located: Located | None, max_record_bytes: int) -> list[RecordFile]:

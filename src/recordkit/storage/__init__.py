@@ -3,7 +3,7 @@
 What is on disk is written down in docs/format.
 """
 
-from ._bytes import ByteFile, LocalFile, ObjectFile, OpenFiles, PipeFile
+from ._bytes import ByteFile, LocalFile, ObjectFile, OpenFiles, PipeFile, given_file
 from ._commit import commit
 from ._create import append, create, discard, go_on_with, quarantined, write
 from ._damage import Damage
@@ -44,6 +44,7 @@ __all__ = [
     "commit",
     "create",
     "discard",
+    "given_file",
     "go_on_with",
     "is_lone_file",
     "layer_facts",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING, Protocol
 
 from recordkit.errors import StorageError
@@ -243,3 +245,20 @@ def _read_all(file: IO[bytes], size: int) -> bytes:
         pieces.append(piece)
         left -= len(piece)
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def given_file(where: Any) -> ByteFile | None:
+    """Return the file that the caller opened, or the standard input for `"-"`; None if `where` is no open file.
+
+    Raises:
+        TypeError: It is nothing that could be read.
+    """
+    if where == "-":
+        where = sys.stdin.buffer
+    if isinstance(where, str | os.PathLike | Sequence):
+        return None
+    if not hasattr(where, "read"):
+        message = f"expected a path, a list of paths or an open file, found {type(where).__name__}"
+        raise TypeError(message)
+    seekable = getattr(where, "seekable", None)
+    return ObjectFile(where) if seekable is not None and seekable() else PipeFile(where)

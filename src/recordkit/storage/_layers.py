@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from recordkit.errors import StorageError
+from recordkit.errors import CorruptRecordError, StorageError
 from recordkit.schema import Schema
 
 from . import _disk, _names
@@ -174,9 +174,16 @@ class Layer:
         facts = local.path.stat()
         # A file that changed twice within a tick of the clock has one time, before the layer was made and after.
         sure = bound.changed_at + _TICK < _names.manifest_of(self.path, lone=False).stat().st_ctime_ns
-        if sure and (facts.st_size, facts.st_mtime_ns) == (bound.size, bound.changed_at):
+        same = (facts.st_size, facts.st_mtime_ns) == (bound.size, bound.changed_at)
+        if sure and same:
             return
-        if facts.st_size != bound.size or RecordFile(LocalFile(local.path)).digest != bound.digest:
+        try:
+            changed = facts.st_size != bound.size or RecordFile(LocalFile(local.path)).digest != bound.digest
+        except CorruptRecordError:
+            if not same:
+                raise
+            return  # it rotted where it lies: reading tells of the damage, or skips it where that was asked for
+        if changed:
             message = (
                 f"{file.name}: the file has changed since the overlay {self.path.name} was made for it\n"
                 f"  Its fields would no longer belong to the records: add them again, or open without: overlays=False."

@@ -13,13 +13,26 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from recordkit.errors import StorageError
 from recordkit.schema._words import counted, did_you_mean, listed
 
 from . import _names
 from ._manifest import Manifest
+from ._shard_names import (
+    MOST_LISTED,
+    SHARD,
+    complete,
+    is_named_so,
+    natural,
+    natural_path,
+    parse_name,
+    reading_order,
+    reason_left_out,
+    split_names,
+    without_suffix,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,39 +43,9 @@ __all__ = ["Located", "Where", "locate"]
 
 Where: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
 
-_MOST_LISTED: Final = 10
 _MAGIC: Final = re.compile(r"[*?[]")
 _AT: Final = re.compile(r"(?P<name>.+)@(?P<total>\d+)(?P<ending>\.[^@]*)?")
-_SUFFIX: Final = re.compile(r"\.(tf_?records?|tfrec|tfr|records?|recordio)(\.gz|\.gzip|\.zlib|\.z)?$", re.IGNORECASE)
-_SHARD: Final = re.compile(r"(?P<name>.*?)[-_.]?(?P<number>\d+)[-_]of[-_](?P<total>\d+)(?P<ending>\.\D.*)?")
-_KAGGLE: Final = re.compile(r"(?P<name>.*?)[-_.]?(?P<number>\d+)(-\d+x\d+)?-\d+\.tfrec", re.IGNORECASE)
-_PART: Final = re.compile(r"part-(?P<number>(\w-)?\d+).*")
-_NUMBERED: Final = re.compile(r"(?P<name>.+)[-_.](?P<number>\d+)")
-_EVENTS: Final = re.compile(r"events\.out\.tfevents\.|.*\.tfevents$")
-_APPENDED: Final = re.compile(r"(?P<name>.+)-append\d+")
-_DIGITS: Final = re.compile(r"(\d+)")
-_SPLIT_WORDS: Final = frozenset({"train", "training", "test", "testing", "validation", "valid", "val", "dev", "eval"})
 
-# What stands beside records and holds none, by name; the first that fits is the reason.
-_NO_RECORDS: Final = tuple(
-    (re.compile(pattern, re.IGNORECASE), reason)
-    for pattern, reason in (
-        (rf"{_names.SIDE}$", "what recordkit keeps beside the records"),
-        (r"\..*\.recordkit$", "the staging of a writer that has not finished"),
-        (r"\.ds_store$", "the notes of macOS about a folder"),
-        (r".*\.(crc|crc32c?|md5|sha\d+)$|(md5|sha\d+)sums?$|checksums?(\.txt)?$", "checksums"),
-        (r"\.", "a hidden file"),
-        (r"_", "a marker or hidden file of Spark, Hadoop or Beam"),
-        (r".*\.(rki|idx|index)$", "an index"),
-        (r".*\.jsonl?$", "JSON"),
-        (r".*\.(tmp|temp|part|partial|incomplete|crdownload|aria2|lock)$", "a file that is not finished"),
-        (r".*(ckpt|model|weights|variables).*\.data-\d+-of-\d+$|.*\.ckpt$|checkpoint$", "a TensorFlow checkpoint"),
-        (r".*\.(txt|md|rst|csv|tsv|xml|html?|ya?ml|toml|pbtxt|log|py|ipynb|sh)$", "text"),
-        (r".*\.(parquet|arrow|feather|avro|npy|npz|h5|hdf5|pkl|array_record|riegeli|lmdb|db)$", "another format"),
-        (r".*\.(tar|tgz|zip|zst|bz2|xz|7z|tar\.gz)$", "an archive"),
-        (r".*\.(jpe?g|png|gif|bmp|webp|mp4|wav|mp3|pdf)$", "a picture, sound or document"),
-    )
-)
 _A_FOLDER = "a folder"
 _UNNAMED = "not named like a record file"
 _NOT_LISTED = "not in the manifest"
@@ -194,8 +177,8 @@ def _folder(path: Path, load: _Manifests) -> Located:
             return _by_manifest(path, entries, manifest, manifest_path)
     left_out, files = [], []
     for name in sorted(entries):
-        reason = _A_FOLDER if entries[name].is_dir() and name != _names.SIDE else _reason(name)
-        reason = reason or (None if _is_named_so(name) else _UNNAMED)
+        reason = _A_FOLDER if entries[name].is_dir() and name != _names.SIDE else reason_left_out(name)
+        reason = reason or (None if is_named_so(name) else _UNNAMED)
         if reason:
             left_out.append((path / name, reason))
         else:
@@ -203,7 +186,7 @@ def _folder(path: Path, load: _Manifests) -> Located:
     if not files:
         raise _no_records(path, left_out)
     tfds = _tfds(path) if "dataset_info.json" in entries or "features.json" in entries else None
-    return replace(_from_files(_complete(files)), left_out=tuple(left_out), tfds=tfds)
+    return replace(_from_files(complete(files)), left_out=tuple(left_out), tfds=tfds)
 
 
 def _entries(path: Path) -> dict[str, os.DirEntry[str]]:
@@ -221,7 +204,7 @@ def _by_manifest(path: Path, entries: Mapping[str, os.DirEntry[str]], manifest: 
     if missing:
         message = (
             f"{path}: {counted(len(missing), 'shard')} of {len(manifest.shards)} in the manifest "
-            f"{'is' if len(missing) == 1 else 'are'} not there: {listed(missing, most=_MOST_LISTED)}\n"
+            f"{'is' if len(missing) == 1 else 'are'} not there: {listed(missing, most=MOST_LISTED)}\n"
             "  Bring them back, or pass the other files as a list to read what is left."
         )
         raise StorageError(message, path=str(path / missing[0]))
@@ -237,7 +220,7 @@ def _by_manifest(path: Path, entries: Mapping[str, os.DirEntry[str]], manifest: 
     return Located(
         files=tuple(files),
         splits={name: tuple(of) for name, of in splits.items()},
-        left_out=tuple((path / name, _reason(name) or _other_reason(entries[name])) for name in others),
+        left_out=tuple((path / name, reason_left_out(name) or _other_reason(entries[name])) for name in others),
         folder=path,
         manifest=manifest,
         manifest_path=where,
@@ -248,17 +231,7 @@ def _by_manifest(path: Path, entries: Mapping[str, os.DirEntry[str]], manifest: 
 def _other_reason(entry: os.DirEntry[str]) -> str:
     if entry.is_dir():
         return _A_FOLDER
-    return _NOT_LISTED if _is_named_so(entry.name) else _UNNAMED
-
-
-def _reason(name: str) -> str | None:
-    """Return why a file of this name holds no records, None if it may."""
-    return next((reason for pattern, reason in _NO_RECORDS if pattern.match(name)), None)
-
-
-def _is_named_so(name: str) -> bool:
-    """Whether a file is named like one of records."""
-    return bool(_SUFFIX.search(name) or _SHARD.fullmatch(name) or _PART.fullmatch(name) or _EVENTS.match(name))
+    return _NOT_LISTED if is_named_so(entry.name) else _UNNAMED
 
 
 def _glob(text: str, load: _Manifests) -> Located:
@@ -268,7 +241,7 @@ def _glob(text: str, load: _Manifests) -> Located:
     folders: list[Path] = []
     for path in sorted(matches):
         side = _names.SIDE in path.parts
-        reason = _reason(_names.SIDE) if side else _reason(path.name)
+        reason = reason_left_out(_names.SIDE) if side else reason_left_out(path.name)
         if reason is None and path.is_dir():
             folders.append(path)
         elif reason is None:
@@ -276,36 +249,31 @@ def _glob(text: str, load: _Manifests) -> Located:
         elif not (side and path.name != _names.SIDE):  # what lies inside is said once, with its folder
             left_out.append((path, reason))
     if not files and folders:
-        found = _joined([_folder(folder, load) for folder in sorted(folders, key=_natural_path)])
+        found = _joined([_folder(folder, load) for folder in sorted(folders, key=natural_path)])
         return replace(found, left_out=(*left_out, *found.left_out))
     if not files:
         raise _no_match(text, left_out)
     if "**" not in text:  # which looks into every folder
         left_out += [(folder, _A_FOLDER) for folder in folders]
-    return replace(_with_manifest(_from_files(_complete(files)), load), left_out=tuple(left_out))
+    return replace(_with_manifest(_from_files(complete(files)), load), left_out=tuple(left_out))
 
 
 def _numbered(path: Path, at: re.Match[str]) -> Located:
     """The set that `name@16` means, with whatever suffix it has."""
-    name, suffix = _without_suffix(at["name"])
+    name, suffix = without_suffix(at["name"])
     wanted = name, int(at["total"])
     suffix += at["ending"] or ""
     files = []
     for each in sorted(os.listdir(path.parent)) if path.parent.is_dir() else ():  # noqa: PTH208 (names, not paths)
-        shard = _SHARD.fullmatch(each)
-        if shard and not _reason(each):
-            own, ending = _without_suffix(shard["name"])
+        shard = SHARD.fullmatch(each)
+        if shard and not reason_left_out(each):
+            own, ending = without_suffix(shard["name"])
             if (own, int(shard["total"])) == wanted and (ending + (shard["ending"] or "")).startswith(suffix):
                 files.append(path.with_name(each))
     if not files:
         shown = path.with_name(f"{at['name']}-?????-of-{wanted[1]:05d}{at['ending'] or ''}")
         raise _nothing(path, f" (no file is called {shown.name})")
-    return _from_files(_complete(files))
-
-
-def _without_suffix(name: str) -> tuple[str, str]:
-    found = _SUFFIX.search(name)
-    return (name[: found.start()], found[0]) if found else (name, "")
+    return _from_files(complete(files))
 
 
 def _with_manifest(found: Located, load: _Manifests) -> Located:
@@ -349,179 +317,13 @@ def _grouped(files: Iterable[Path], name_of: Callable[[Path], str]) -> dict[str,
     return {name: tuple(of) for name, of in groups.items()}
 
 
-class _Parsed(NamedTuple):
-    """What a file's name says: the set it is of, its number there, the total, and whether TFDS names files so."""
-
-    file: Path
-    name: str
-    number: str
-    total: str | None
-    tfds: bool
-
-
-def _parsed(file: Path) -> _Parsed:
-    """Return what a file's name says.
-
-    >>> _parsed(Path("mnist-train.tfrecord-00003-of-00010"))[1:]
-    ('mnist-train', '00003', '00010', True)
-    >>> _parsed(Path("train00-687.tfrec"))[1:], _parsed(Path("cifar10.tfrecord"))[1:]
-    (('train', '00', None, False), ('cifar10', '', None, False))
-    """
-    if shard := _SHARD.fullmatch(file.name):
-        name, suffix = _without_suffix(shard["name"])
-        return _Parsed(file, name, shard["number"], shard["total"], bool(suffix))
-    if _EVENTS.match(file.name):
-        return _Parsed(file, "events", file.name, None, False)
-    if found := _KAGGLE.fullmatch(file.name):
-        return _Parsed(file, found["name"], found["number"], None, False)
-    stem, _ = _without_suffix(file.name)
-    if found := _PART.fullmatch(stem):
-        return _Parsed(file, "part", found["number"], None, False)
-    if found := _NUMBERED.fullmatch(stem):
-        return _Parsed(file, found["name"], found["number"], None, False)
-    return _Parsed(file, stem, "", None, False)
-
-
 def _from_files(files: Sequence[Path]) -> Located:
     """The files sorted by split and number."""
-    parsed = [_parsed(file) for file in files]
-    splits = _split_names(parsed)
-    ordered = sorted(parsed, key=lambda each: _order(each, splits[each.file.parent, each.name]))
+    parsed = [parse_name(file) for file in files]
+    splits = split_names(parsed)
+    ordered = sorted(parsed, key=lambda each: reading_order(each, splits[each.file.parent, each.name]))
     of = {each.file: splits[each.file.parent, each.name] for each in ordered}
     return Located(tuple(of), _grouped(of, of.__getitem__))
-
-
-def _order(each: _Parsed, split: str) -> tuple[Any, ...]:
-    return _natural(split), _natural_path(each.file.parent), _natural(each.name), _natural(each.number), each.file.name
-
-
-def _natural_path(path: Path) -> list[tuple[int, str]]:
-    return _natural(str(path))
-
-
-def _natural(text: str) -> list[tuple[int, str]]:
-    """Return a key that sorts `a2` before `a10`."""
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in _DIGITS.split(text)]
-
-
-def _split_names(parsed: Iterable[_Parsed]) -> dict[tuple[Path, str], str]:
-    """Return the split of each set: its own name, or what of it tells the split where no other set has the same."""
-    sets = {(each.file.parent, each.name): each.tfds for each in parsed}
-    short = {key: _short_name(*key, tfds=tfds) for key, tfds in sets.items()}
-    claims: dict[tuple[Path, str], set[str]] = defaultdict(set)
-    for (folder, name), split in short.items():
-        claims[folder, split].add(_base(name))
-    return {
-        (folder, name): split if len(claims[folder, split]) == 1 else _base(name)
-        for (folder, name), split in short.items()
-    }
-
-
-def _base(name: str) -> str:
-    found = _APPENDED.fullmatch(name)
-    return found["name"] if found else name
-
-
-def _short_name(folder: Path, name: str, *, tfds: bool) -> str:
-    if name in ("", "part"):
-        return Path(os.path.abspath(folder)).name  # noqa: PTH100 (links keep their names)
-    base = _base(name)
-    last = base.rpartition("-")[2]
-    return last if last and (tfds or last.lower() in _SPLIT_WORDS) else base
-
-
-def _complete(files: list[Path]) -> list[Path]:
-    """Return the files if every set among them is whole.
-
-    Raises:
-        StorageError: A set lacks a number or has one twice, or one name has two totals.
-    """
-    sets: dict[tuple[Path, str], list[_Parsed]] = defaultdict(list)
-    for each in map(_parsed, files):
-        if each.total is not None:
-            sets[each.file.parent, each.name].append(each)
-    for (folder, name), shards in sets.items():
-        _check_totals(folder, name, shards)
-        _check_numbers(folder, shards)
-    return files
-
-
-def _check_totals(folder: Path, name: str, shards: list[_Parsed]) -> None:
-    totals: dict[str, int] = defaultdict(int)
-    for shard in shards:
-        totals[shard.total or ""] += 1
-    if len(totals) > 1:
-        parts = " and ".join(f"{counted(count, 'file')} of {total}" for total, count in sorted(totals.items()))
-        message = (
-            f"{folder}: {name!r} has shards of {len(totals)} sets: {parts}\n"
-            f"  One may be left from an earlier run. Remove it, or pass a glob such as {_pattern(shards[0])!r}."
-        )
-        raise StorageError(message, path=str(folder))
-
-
-def _check_numbers(folder: Path, shards: list[_Parsed]) -> None:
-    total, by_number = int(shards[0].total or 0), defaultdict(list)
-    for shard in shards:
-        by_number[int(shard.number)].append(shard.file.name)
-    twice = next((names for names in by_number.values() if len(names) > 1), None)
-    pattern = folder / _pattern(shards[0])
-    if twice:
-        names = " and ".join(twice)
-        message = f"{pattern}: one shard is there twice: {names}\n  Remove one, or pass the files as a list."
-        raise StorageError(message, path=str(folder / twice[0]))
-    first = 1 if total in by_number and 0 not in by_number else 0
-    beyond = [number for number in by_number if not first <= number < first + total]
-    if beyond:
-        message = f"{pattern}: shard {max(beyond)} cannot be one of {total}\n  Rename it, or pass the files as a list."
-        raise StorageError(message, path=str(folder / by_number[max(beyond)][0]))
-    if len(by_number) == total:
-        return
-    # Only the first are looked for: a name may claim any number of shards.
-    lost = _first_missing(range(first, first + total), by_number.keys() | _also_there(folder, shards[0]))
-    if lost:
-        raise _missing(pattern, lost, total, len(shards), len(shards[0].number))
-
-
-def _pattern(shard: _Parsed) -> str:
-    """Return the glob that stands for a shard's set."""
-    found = _SHARD.fullmatch(shard.file.name)
-    if found is None:
-        return shard.file.name
-    name = shard.file.name
-    return name[: found.start("number")] + "?" * len(shard.number) + name[found.end("number") :]
-
-
-def _also_there(folder: Path, shard: _Parsed) -> set[int]:
-    """Return the numbers of a set that are in its folder: a glob may ask for some only."""
-    there = set()
-    for name in os.listdir(folder):  # noqa: PTH208 (names, not paths)
-        found = _SHARD.fullmatch(name)
-        if found and found["total"] == shard.total and _without_suffix(found["name"])[0] == shard.name:
-            there.add(int(found["number"]))
-    return there
-
-
-def _first_missing(wanted: range, there: set[int]) -> list[int]:
-    """Return the first numbers that are not there, one more than are listed."""
-    missing: list[int] = []
-    for number in wanted:
-        if number not in there:
-            missing.append(number)
-            if len(missing) > _MOST_LISTED:
-                break
-    return missing
-
-
-def _missing(pattern: Path, lost: list[int], total: int, there: int, width: int) -> StorageError:
-    shown = [f"{number:0{width}d}" for number in lost[:_MOST_LISTED]]
-    more = total - there - len(shown)
-    names = ", ".join(shown) + (f" and {more} more" if more > 0 else "")
-    verb = "is" if len(shown) + max(more, 0) == 1 else "are"
-    message = (
-        f"{pattern}: {there} of {total} shards are there; {names} {verb} missing\n"
-        "  Bring them back, or pass the files as a list to read what is left."
-    )
-    return StorageError(message, path=str(pattern))
 
 
 def _nothing(path: Path, more: str = "") -> StorageError:
@@ -551,7 +353,7 @@ def _what_is_in(folder: Path) -> str:
 
 def _shown(folder: Path) -> list[str]:
     names = os.listdir(folder)  # noqa: PTH208 (names, not paths)
-    return sorted((name for name in names if not name.startswith((".", "_"))), key=_natural)
+    return sorted((name for name in names if not name.startswith((".", "_"))), key=natural)
 
 
 def _told(left_out: list[tuple[Path, str]]) -> str:
@@ -577,7 +379,9 @@ def _no_records(path: Path, left_out: list[tuple[Path, str]]) -> StorageError:
 def _has_records(folder: Path) -> bool:
     try:
         with os.scandir(folder) as entries:
-            return any(_is_named_so(entry.name) and not _reason(entry.name) and entry.is_file() for entry in entries)
+            return any(
+                is_named_so(entry.name) and not reason_left_out(entry.name) and entry.is_file() for entry in entries
+            )
     except OSError:
         return False
 

@@ -414,35 +414,11 @@ class _LocalReader(_FileReader):
         self._held = file
 
 
-class _Explaining:
-    """A stream whose errors are looked into before they are raised."""
+class _Around:
+    """A stream that stands for another."""
 
-    def __init__(self, stream: Stream, file: RecordFile) -> None:
+    def __init__(self, stream: Stream) -> None:
         self._stream = stream
-        self._file = file
-
-    @property
-    def next_record(self) -> int:
-        return self._stream.next_record
-
-    @property
-    def failure(self) -> CorruptRecordError | None:
-        failure: CorruptRecordError | None = getattr(self._stream, "failure", None)
-        return None if failure is None else self._file.explained(failure)
-
-    def read(self, records: int | None = None) -> Chunk | None:
-        try:
-            return self._stream.read(records)
-        except CorruptRecordError as error:
-            raise self._file.explained(error) from None
-
-
-class _Later:
-    """A stream without the records before number `first`."""
-
-    def __init__(self, stream: Stream, first: int) -> None:
-        self._stream = stream
-        self._first = first
 
     @property
     def next_record(self) -> int:
@@ -452,6 +428,33 @@ class _Later:
     def failure(self) -> CorruptRecordError | None:
         failure: CorruptRecordError | None = getattr(self._stream, "failure", None)
         return failure
+
+
+class _Explaining(_Around):
+    """A stream whose errors are looked into before they are raised."""
+
+    def __init__(self, stream: Stream, file: RecordFile) -> None:
+        super().__init__(stream)
+        self._file = file
+
+    @property
+    def failure(self) -> CorruptRecordError | None:
+        failure = super().failure
+        return None if failure is None else self._file.explained(failure)
+
+    def read(self, records: int | None = None) -> Chunk | None:
+        try:
+            return self._stream.read(records)
+        except CorruptRecordError as error:
+            raise self._file.explained(error) from None
+
+
+class _Later(_Around):
+    """A stream without the records before number `first`."""
+
+    def __init__(self, stream: Stream, first: int) -> None:
+        super().__init__(stream)
+        self._first = first
 
     def read(self, records: int | None = None) -> Chunk | None:
         while (chunk := self._stream.read(records)) is not None:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import glob
 import os
 import re
-import sys
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import IO, TYPE_CHECKING, Final, TypeAlias, cast
 
 from recordkit.errors import StorageError
-from recordkit.storage import LocalFile, Manifest, ObjectFile, PipeFile, _names, locate
-from recordkit.storage._locate import _is_named_so, _reason
+from recordkit.storage import LocalFile, Manifest, _names, given_file, locate
+from recordkit.storage._shard_names import is_named_so, reason_left_out
 
 from ._verify_report import Problem
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from recordkit.schema import Schema
     from recordkit.storage import ByteFile, Located, Shard
 
@@ -62,7 +62,7 @@ def find(where: Where) -> Found:
     Raises:
         StorageError: There are none.
     """
-    given = _given_file(where)
+    given = given_file(where)
     if given is not None:
         return Found([Candidate(given)])
     finder = _Finder()
@@ -71,18 +71,6 @@ def find(where: Where) -> Found:
     else:
         finder.many([os.fspath(each) for each in cast("Sequence[str]", where)])
     return finder.found
-
-
-def _given_file(where: Any) -> ByteFile | None:
-    if where == "-":
-        where = sys.stdin.buffer
-    if isinstance(where, str | os.PathLike | Sequence):
-        return None
-    if not hasattr(where, "read"):
-        message = f"expected a path, a list of paths or an open file, found {type(where).__name__}"
-        raise TypeError(message)
-    seekable = getattr(where, "seekable", None)
-    return ObjectFile(where) if seekable is not None and seekable() else PipeFile(where)
 
 
 class _Finder:
@@ -150,7 +138,7 @@ class _Finder:
                 Candidate(LocalFile(folder / shard.name), shard, True, manifest.schema, None, missing)
             )
         for name in sorted(names - {shard.name for shard in manifest.shards}):
-            if _is_named_so(name) and _reason(name) is None:
+            if is_named_so(name) and reason_left_out(name) is None:
                 words = "not in the manifest: it does not belong to the dataset, and a glob would read it all the same"
                 self.found.problems.append(Problem(str(folder / name), "not_in_manifest", words))
         self._note_staging(folder)
@@ -180,8 +168,8 @@ def _there(text: str) -> list[Path]:
     """Return the record files that are there, whether or not their sets are whole."""
     path = Path(text)
     if path.is_dir():
-        names = sorted(entry.name for entry in os.scandir(path) if entry.is_file() and _is_named_so(entry.name))
-        return [path / name for name in names if _reason(name) is None]
+        names = sorted(entry.name for entry in os.scandir(path) if entry.is_file() and is_named_so(entry.name))
+        return [path / name for name in names if reason_left_out(name) is None]
     at = _AT.fullmatch(path.name)
     if path.is_file():
         return [path]
@@ -189,7 +177,11 @@ def _there(text: str) -> list[Path]:
         stem = glob.escape(str(path.with_name(at["name"])))
         text = f"{stem}*-of-{int(at['total']):05d}{glob.escape(at['ending'] or '')}*"
     matches = sorted(map(Path, glob.glob(text, recursive=True)))  # noqa: PTH207 (Path.glob takes no full path)
-    return [each for each in matches if each.is_file() and _names.SIDE not in each.parts and _reason(each.name) is None]
+    return [
+        each
+        for each in matches
+        if each.is_file() and _names.SIDE not in each.parts and reason_left_out(each.name) is None
+    ]
 
 
 def _tfds_counts(located: Located) -> dict[Path, int]:
