@@ -20,8 +20,12 @@ ORDER = (
     ("examples",),
     ("expressions", "schema"),
     ("storage",),
+    ("pipeline",),
     ("dataset",),
     ("tools",),
+    ("integrations", "tf"),
+    ("viewer",),
+    ("cli",),
     ("__init__",),
 )
 LAYERS = {part: layer for layer, parts in enumerate(ORDER) for part in parts}

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -29,6 +31,15 @@ def test_the_program_in_the_readme_runs_and_prints_what_it_should(tmp_path: Path
         "damaged.tfrecord: record 0 at byte 0: the payload or its checksum is damaged\n"
         "2 records are intact\n"
     )
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "guide").glob("*.md")), ids=lambda page: page.stem)
+def test_the_programs_of_a_guide_run(page: Path, tmp_path: Path) -> None:
+    program = "\n".join(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL))
+
+    run = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert run.returncode == 0, run.stderr
 
 
 def test_the_demo_runs(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from recordkit.errors import (
     MissingExtraError,
     RecordKitError,
     SchemaError,
+    StateError,
     StorageError,
     TargetBusyError,
     TargetExistsError,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         examples,
         expressions,
         images,
+        pipeline,
         progress,
         records,
         schema,
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     )
     from recordkit.columns import Batch, BytesColumn, Ragged
     from recordkit.dataset import Dataset, follow, open  # noqa: A004 - the verb that a user would say
+    from recordkit.pipeline import Pipeline, from_generator
     from recordkit.schema import Array, Field, Schema, TensorProto
     from recordkit.storage import append, commit, create, discard, quarantined, write
     from recordkit.tools import (
@@ -71,11 +74,13 @@ __all__ = [
     "Field",
     "Joined",
     "MissingExtraError",
+    "Pipeline",
     "Processes",
     "Ragged",
     "RecordKitError",
     "Schema",
     "SchemaError",
+    "StateError",
     "StorageError",
     "TargetBusyError",
     "TargetExistsError",
@@ -99,9 +104,11 @@ __all__ = [
     "expressions",
     "filter",
     "follow",
+    "from_generator",
     "images",
     "index",
     "open",
+    "pipeline",
     "progress",
     "quarantined",
     "records",
@@ -128,6 +135,7 @@ _PLACES = {
     "Dataset": "dataset",
     "Field": "schema",
     "Joined": "tools",
+    "Pipeline": "pipeline",
     "Processes": "workers",
     "Ragged": "columns",
     "Schema": "schema",
@@ -145,6 +153,7 @@ _PLACES = {
     "drop_fields": "tools",
     "filter": "tools",
     "follow": "dataset",
+    "from_generator": "pipeline",
     "index": "tools",
     "open": "dataset",
     "quarantined": "storage",

@@ -1,16 +1,21 @@
 """Every exception this package raises on purpose.
 
 RecordKitError
-├── CorruptRecordError   the bytes are not a sound record, or not a sound Example
-├── WrongFileError       this is no TFRecord file, but something else
-├── SchemaError          the bytes are sound, but not what was asked for; or a value does not fit its field
+├── DataLossError        TensorFlow's name for damage
+│   ├── CorruptRecordError   the bytes are not a sound record
+│   │   └── MalformedPayloadError   the record is sound, but its payload is not a sound Example
+│   └── WrongFileError       this is no TFRecord file, but something else
+├── InvalidArgumentError   TensorFlow's name for what does not fit; MalformedPayloadError is one too
+│   └── SchemaError          the bytes are sound, but not what was asked for; or a value does not fit its field
 ├── StorageError         the file system said no, or what is on it is not as it should be
 │   ├── TargetExistsError    there is something under this name already
 │   └── TargetBusyError      another writer is at work there
+├── StateError           a pipeline cannot go on from here, or cannot be put together so
 └── MissingExtraError    an optional dependency is not installed
 
 Each has a built-in parent, so that `except ValueError` still works, carries its facts as attributes, and survives
-pickling, so that it can cross from a worker process.
+pickling, so that it can cross from a worker process. Two stand under TensorFlow's names, so that scripts which catch
+`tf.errors.DataLossError` and `tf.errors.InvalidArgumentError` go on to do so.
 """
 
 from __future__ import annotations
@@ -19,9 +24,13 @@ from typing import Any
 
 __all__ = [
     "CorruptRecordError",
+    "DataLossError",
+    "InvalidArgumentError",
+    "MalformedPayloadError",
     "MissingExtraError",
     "RecordKitError",
     "SchemaError",
+    "StateError",
     "StorageError",
     "TargetBusyError",
     "TargetExistsError",
@@ -36,6 +45,11 @@ class RecordKitError(Exception):
     'something is wrong'
     """
 
+    @property
+    def message(self) -> str:
+        """The text, under the name that TensorFlow's errors have for it."""
+        return str(self)
+
     def __reduce__(self) -> tuple[Any, ...]:
         # The default passes `args` to __init__ and would lose, or trip over, keyword arguments.
         return _rebuild, (type(self), self.args, self.__dict__)
@@ -48,7 +62,23 @@ def _rebuild(kind: type[RecordKitError], args: tuple[Any, ...], facts: dict[str,
     return error
 
 
-class CorruptRecordError(RecordKitError, ValueError):
+class DataLossError(RecordKitError, ValueError):
+    """Bytes are damaged or lost, in TensorFlow's words.
+
+    >>> issubclass(CorruptRecordError, DataLossError)
+    True
+    """
+
+
+class InvalidArgumentError(RecordKitError, ValueError):
+    """A value does not fit what it is given to, in TensorFlow's words.
+
+    >>> issubclass(SchemaError, InvalidArgumentError)
+    True
+    """
+
+
+class CorruptRecordError(DataLossError):
     """The bytes are not a sound record, or its payload is not a sound message.
 
     Attributes:
@@ -80,7 +110,11 @@ class CorruptRecordError(RecordKitError, ValueError):
         self.field = field
 
 
-class WrongFileError(RecordKitError, ValueError):
+class MalformedPayloadError(CorruptRecordError, InvalidArgumentError):
+    """The record is sound, but its payload is not the message it should be."""
+
+
+class WrongFileError(DataLossError):
     """This is no TFRecord file, but something else.
 
     Attributes:
@@ -94,7 +128,7 @@ class WrongFileError(RecordKitError, ValueError):
         self.kind = kind
 
 
-class SchemaError(RecordKitError, ValueError):
+class SchemaError(InvalidArgumentError):
     """Sound bytes or values that are not what was declared or asked for.
 
     Attributes:
@@ -143,6 +177,16 @@ class TargetExistsError(StorageError, FileExistsError):
 
 class TargetBusyError(StorageError, BlockingIOError):
     """Another writer is at work there."""
+
+
+class StateError(RecordKitError, ValueError):
+    """A pipeline cannot go on from a state, or its steps cannot follow each other so.
+
+    >>> raise StateError("the state is of another dataset")
+    Traceback (most recent call last):
+        ...
+    recordkit.errors.StateError: the state is of another dataset
+    """
 
 
 class MissingExtraError(RecordKitError, ImportError):

@@ -60,7 +60,7 @@ def selected(ds: rk.Dataset, skip: int | None, take: int | None) -> rk.Dataset:
 
 
 def readers() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name.startswith("recordkit-read")]
+    return [thread for thread in threading.enumerate() if thread.name.startswith("recordkit-work")]
 
 
 class TestOrder:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import recordkit as rk
 from recordkit import images, progress
 from recordkit.columns import Batch, BytesColumn, Ragged
 from recordkit.dataset import open as open_dataset
@@ -295,3 +296,32 @@ class TestFiles:
 
         with pytest.raises(SchemaError, match="these records have no fields"):
             stats(open_dataset(tmp_path / "data", raw=True))
+
+
+class TestNeighbours:
+    def test_tell_sorted_from_shuffled(self, tmp_path: Path) -> None:
+        rk.write(tmp_path / "data", {"id": np.arange(5000)})
+        ds = rk.open(tmp_path / "data")
+
+        lying, shuffled, nearly = (
+            rk.stats(each)["id"].neighbours for each in (ds, ds.shuffle(3), ds.shuffle(3, buffer=50))
+        )
+
+        assert None not in (lying, shuffled, nearly)
+        assert lying < nearly < 0.1  # type: ignore[operator]
+        assert abs(shuffled - 1) < 0.1  # type: ignore[operator]
+
+    def test_a_field_in_runs_is_said_to_be(self, tmp_path: Path) -> None:
+        rk.write(
+            tmp_path / "data",
+            {"label": np.repeat(np.arange(10), 100), "id": np.random.default_rng(0).permutation(1000)},
+        )
+
+        lines = str(rk.stats(tmp_path / "data")).splitlines()
+
+        assert "sorted or in runs (neighbours 0.0" in lines[2]
+        assert "runs" not in lines[3]
+
+    def test_a_pipeline_of_other_things_than_rows_is_refused(self) -> None:
+        with pytest.raises(SchemaError, match="expected rows of a dataset, found ndarray"):
+            rk.stats(rk.from_generator(lambda: range(3)))

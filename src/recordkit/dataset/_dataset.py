@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recordkit import workers as _workers
 from recordkit.columns import arrow_stream
 from recordkit.errors import MissingExtraError, SchemaError
+from recordkit.pipeline import Pipeline, Steps
 from recordkit.storage import PipeFile
 from recordkit.workers import AUTO, Workers
 
 from . import _show
 from ._batching import Payloads
-from ._flow import Flow
-from ._skipping import Skipping
+from ._source import RecordSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -31,12 +30,11 @@ if TYPE_CHECKING:
     from ._batching import Making
     from ._records import Records
 
-_ROW_BYTES = 256 << 10  # a batch, where rows are asked for
 _ARROW_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Dataset:
+class Dataset(Steps):
     """The records of one or many files. `recordkit.open` makes one.
 
     Immutable: every method returns a new dataset and leaves this one as it was. Safe to use from many threads, and can
@@ -190,42 +188,18 @@ class Dataset:
     # --- From front to back
 
     def __iter__(self) -> Iterator[Any]:
-        making = self._making
-        for batch in self._flow(self._records.rows_in(_ROW_BYTES), making, self._threads):
-            yield from making.rows(batch)
+        return iter(self._pipeline())
 
-    def batch(self, size: int, *, drop_last: bool = False, workers: Workers | None = None) -> Batches:
-        """Return the records in batches of `size`: columns for Examples, lists of payloads otherwise.
+    @property
+    def _source(self) -> RecordSource:
+        return RecordSource(self._records, self._making, self._name, self._start, self._stop)
 
-        Args:
-            size: How many records a batch has. Where damaged records are skipped, one may have fewer.
-            drop_last: Leave out a last batch that is shorter.
-            workers: How many threads decode; by default as many as when the dataset was opened.
-        """
-        return Batches(self, _natural(size, "size", least=1), drop_last, self._threads if workers is None else workers)
+    def _pipeline(self) -> Pipeline:
+        return Pipeline(self._source, workers=self._threads)
 
     def records(self) -> Iterator[bytes]:
         """Yield the payloads as they are."""
-        for batch in self._flow(self._records.rows_in(_ROW_BYTES), Payloads(), self._threads):
-            yield from batch
-
-    def _flow(self, size: int, making: Making, workers: Workers) -> Iterator[Any]:
-        records, first, stop = self._records, self._start, self._stop
-        count = None if stop is None else max(0, stop - first)
-        at = 0
-        if first:
-            if first >= records.count:
-                return
-            at, first = records.place(first)
-        log = records.log
-        before = len(log.damage)
-        if log.tolerant:
-            making = Skipping(making, log)
-        flow = Flow(records.files[at:], first, count, size, making, records, _workers.count(workers))
-        for batch in flow:
-            if len(batch):
-                yield batch
-        log.say(before)
+        return iter(Pipeline(replace(self._source, making=Payloads()), workers=self._threads))
 
     # --- Elsewhere
 
@@ -250,25 +224,6 @@ class Dataset:
 
     def _repr_html_(self) -> str:
         return _show.html(self)
-
-
-@dataclass(frozen=True)
-class Batches:
-    """The records of a dataset in batches. Can be gone through any number of times."""
-
-    dataset: Dataset
-    size: int
-    drop_last: bool
-    workers: Workers
-
-    def __len__(self) -> int:
-        count = len(self.dataset)
-        return count // self.size if self.drop_last else -(-count // self.size)
-
-    def __iter__(self) -> Iterator[Any]:
-        for batch in self.dataset._flow(self.size, self.dataset._making, self.workers):
-            if not self.drop_last or len(batch) == self.size:
-                yield batch
 
 
 def _natural(number: Any, what: str, *, least: int = 0) -> int:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import threading
 from contextlib import nullcontext
-from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from recordkit.errors import CorruptRecordError
+from recordkit.pipeline import Crew
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from recordkit.records import Chunk
@@ -145,11 +145,15 @@ class Flow:
             raise failure
 
     def _by_threads(self) -> Generator[list[_Made], None, None]:
-        crew = _Crew(self._workers, self._feed, lambda: self._feed.take(self._pieces), self._made)
+        crew = Crew(self._workers, self._taken, lambda taken: self._made(*taken), lambda: self._feed.failure)
         try:
             yield from crew.results()
         finally:
             crew.stop()
+
+    def _taken(self) -> tuple[int, int, tuple[Part, int]] | None:
+        taken = self._feed.take(self._pieces)
+        return None if taken is None else (taken[1], len(taken[0].chunk), taken)
 
 
 def _larger_than(files: Sequence[RecordFile], size: int) -> bool:
@@ -253,99 +257,3 @@ class _Feed:
                 return self._read(number, stream, lead) if lead else None
             finally:
                 self._open = number, stream
-
-
-class _Crew:
-    """Threads that make something of what a feed gives, and hand it over in order.
-
-    Each holds at most one result that was not yet asked for, and there is room for as many more. Whoever asks for
-    results is one of the workers: where the next one is not there, it does not wait but makes one itself.
-    """
-
-    def __init__(self, workers: int, feed: _Feed, take: Callable[[], Any], make: Callable[..., Any]) -> None:
-        self._feed = feed
-        self._take = take
-        self._make = make
-        self._room = threading.Semaphore(2 * workers)
-        self._change = threading.Condition()
-        # By position: how many records, what was made or went wrong, and whether it takes room.
-        self._done: dict[int, tuple[int, Any, int]] = {}
-        self._running = workers - 1
-        self._stopped = False
-        self._threads = [
-            threading.Thread(target=copy_context().run, args=(self._run,), name="recordkit-read", daemon=True)
-            for _ in range(self._running)
-        ]
-        for thread in self._threads:
-            thread.start()
-
-    def _run(self) -> None:
-        try:
-            while True:
-                self._room.acquire()
-                if self._stopped or not self._work(room=1):
-                    return
-        finally:
-            with self._change:
-                self._running -= 1
-                self._change.notify()
-            # Others may be waiting for room to find that there is nothing left.
-            self._room.release()
-
-    def _work(self, *, room: int) -> bool:
-        """Make something of the next piece; False if there is none, or the feed has failed.
-
-        Args:
-            room: How much of the room the result takes.
-        """
-        try:
-            taken = self._take()
-        except BaseException:
-            return False  # it is the feed's failure, raised behind all that was given out before
-        if taken is None:
-            return False
-        part, position = taken
-        result: Any
-        try:
-            result = self._make(*taken)
-        except BaseException as error:
-            result = error
-        with self._change:
-            self._done[position] = (len(part.chunk), result, room)
-            self._change.notify()
-        return True
-
-    def results(self) -> Iterator[Any]:
-        """Yield what was made, in order; raise what went wrong where it did."""
-        position, helping = 0, True
-        while True:
-            ready = self._done.pop(position, None)
-            if ready is None and helping:
-                helping = self._work(room=0)
-                continue
-            if ready is None:
-                with self._change:
-                    while position not in self._done and self._running:
-                        self._change.wait()
-                    ready = self._done.pop(position, None)
-            if ready is None:
-                if self._feed.failure is not None:
-                    raise self._feed.failure
-                return
-            count, result, room = ready
-            if room:
-                self._room.release()
-            if isinstance(result, BaseException):
-                raise result
-            yield result
-            position += count
-
-    def stop(self) -> None:
-        """Let the threads go; what they still hold is dropped."""
-        self._stopped = True
-        for _ in self._threads:
-            self._room.release()
-        for thread in self._threads:
-            if thread is not threading.current_thread():  # which may be the one that collects what was forgotten
-                thread.join()
-        self._done.clear()

@@ -14,7 +14,7 @@ from recordkit import _core, workers
 from recordkit.errors import CorruptRecordError, SchemaError
 from recordkit.records import CHUNK_BYTES
 from recordkit.schema import Schema
-from recordkit.storage import PipeFile
+from recordkit.storage import Damage, PipeFile
 
 from ._batching import Columns, Part, Payloads
 from ._damage_log import DamageLog
@@ -242,25 +242,45 @@ class Records:
 
     def many(self, numbers: NDArray[np.int64], making: Making) -> Any:
         """Return what these records make, read in the order of the files and given in the order asked for."""
-        chunk = self._fetched(numbers, None)
-        if isinstance(making, Payloads):
-            return making.each(list(chunk), lambda i: self._named(int(numbers[i])))
-        again = partial(self._each_alone, numbers, making)
-        if isinstance(making, Columns):
-            return making.mixed(chunk, again)
-        assert isinstance(making, Layered)
-        beside = [columns.mixed(self._fetched(numbers, layer), again) for layer, columns in making.added]
-        return making.merged(making.base.mixed(chunk, again), beside)
+        return self.fetched(numbers, making).values(0, len(numbers))
 
-    def _named(self, number: int) -> tuple[str, int]:
+    def fetched(self, numbers: NDArray[np.int64], making: Making) -> Fetched:
+        """Read these records, in the order of the files, to make something of them in the order asked for."""
+        beside = making.added if isinstance(making, Layered) else ()
+        chunk = self._fetched(numbers, None)
+        return Fetched(self, making, numbers, chunk, [self._fetched(numbers, layer) for layer, _ in beside])
+
+    def named(self, number: int) -> tuple[str, int]:
+        """Return the name of the file that holds a record, and the record's number there."""
         at, record = self.place(number)
         return self.files[at].name, record
 
-    def _each_alone(self, numbers: NDArray[np.int64], making: Making) -> None:
-        for number in numbers.tolist():
-            at, record = self.place(number)
-            file = self.files[at]
+    def is_good(self, number: int, making: Making) -> bool:
+        """Return whether something can be made of a record; if not, tell of it."""
+        at, record = self.place(number)
+        file = self.files[at]
+        try:
             making.check(making.batch(Part(file.fetch_one(record), file.name, file), 0, 1))
+        except (SchemaError, CorruptRecordError) as error:
+            self._tell(file, record, error)
+            return False
+        return True
+
+    def _tell(self, file: RecordFile, record: int, error: SchemaError | CorruptRecordError) -> None:
+        offsets, lengths = file.places()
+        kind = getattr(error, "kind", None) or ("malformed" if isinstance(error, CorruptRecordError) else "schema")
+        words = str(error).partition("\n")[0]
+        self.log.tell(Damage(file.name, kind, record, int(offsets[record]), int(lengths[record]), words))
+
+    def digest_of(self, file: RecordFile) -> str:
+        """Return what tells the records of a file from all others, those that are deleted included."""
+        deleted = self.stack.deleted(file).tobytes().hex() if self.stack else ""
+        try:
+            return file.digest + deleted
+        except CorruptRecordError:
+            if not self.log.tolerant:
+                raise
+            return f"damaged, {file.file.size} bytes{deleted}"
 
     def _inside(self, at: int, numbers: NDArray[np.int64], layer: Layer | None) -> Chunk:
         """Return records of one file, or what a layer has for them."""
@@ -283,6 +303,42 @@ class Records:
         back[order] = np.arange(len(order), dtype=np.uint64)
         joined = _core.join(chunks)
         return joined if (order[1:] > order[:-1]).all() else joined.pick(back)
+
+
+class Fetched:
+    """Records that were read, of any files."""
+
+    def __init__(
+        self, records: Records, making: Making, numbers: NDArray[np.int64], chunk: Chunk, beside: Sequence[Chunk]
+    ) -> None:
+        self._records = records
+        self._making = making
+        self._numbers = numbers
+        self._chunk = chunk
+        self._beside = beside
+
+    def values(self, start: int, stop: int) -> Any:
+        """Return what records [start, stop) of them make."""
+        making, numbers, chunk = self._making, self._numbers[start:stop], self._cut(self._chunk, start, stop)
+        if isinstance(making, Payloads):
+            return making.each(list(chunk), lambda i: self._records.named(int(numbers[i])))
+        again = partial(self._each_alone, numbers)
+        if isinstance(making, Columns):
+            return making.mixed(chunk, again)
+        assert isinstance(making, Layered)
+        cuts = [self._cut(each, start, stop) for each in self._beside]
+        beside = [columns.mixed(cut, again) for cut, (_, columns) in zip(cuts, making.added, strict=True)]
+        return making.merged(making.base.mixed(chunk, again), beside)
+
+    def _cut(self, chunk: Chunk, start: int, stop: int) -> Chunk:
+        return chunk if stop - start == len(self._numbers) else chunk.slice(start, stop)
+
+    def _each_alone(self, numbers: NDArray[np.int64]) -> None:
+        making = self._making
+        for number in numbers.tolist():
+            at, record = self._records.place(number)
+            file = self._records.files[at]
+            making.check(making.batch(Part(file.fetch_one(record), file.name, file), 0, 1))
 
 
 def _restored(

@@ -11,10 +11,11 @@ from ._index import Fingerprint, Index
 from ._layers import Base, Layer, layer_facts, layers_of, new_layer, remove_layer, settle, write_layer
 from ._locate import Located, locate
 from ._manifest import Manifest, Shard
-from ._names import is_lone_file
+from ._names import is_lone_file, manifest_of
 from ._publish import recover
 from ._quarantine import BadRow, Lost
 from ._record_file import RecordFile
+from ._sizes import parse_size
 from ._streams import Stream
 from ._text_index import read_text_index, write_text_index
 from ._walk import walk
@@ -50,7 +51,9 @@ __all__ = [
     "layer_facts",
     "layers_of",
     "locate",
+    "manifest_of",
     "new_layer",
+    "parse_size",
     "quarantined",
     "read_text_index",
     "recover",

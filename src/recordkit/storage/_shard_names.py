@@ -38,6 +38,7 @@ _NO_RECORDS: Final = tuple(
         (r"\.ds_store$", "the notes of macOS about a folder"),
         (r".*\.(crc|crc32c?|md5|sha\d+)$|(md5|sha\d+)sums?$|checksums?(\.txt)?$", "checksums"),
         (r"\.", "a hidden file"),
+        (r".*\.repaired$", "what repair has made of a damaged file"),
         (r"_", "a marker or hidden file of Spark, Hadoop or Beam"),
         (r".*\.(rki|idx|index)$", "an index"),
         (r".*\.jsonl?$", "JSON"),

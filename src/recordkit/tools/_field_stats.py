@@ -11,6 +11,7 @@ from recordkit.columns import Ragged
 from recordkit.errors import SchemaError
 
 from ._contents import Numbers, Summary, kind_of, most
+from ._neighbours import Neighbours
 from ._sketch import TopValues
 
 if TYPE_CHECKING:
@@ -48,6 +49,9 @@ class FieldStats(Summary):
         distinct: How many different values there are.
         distinct_exact: Whether that is exact; else its standard error is 1.6%.
         samples: The first texts met, cut.
+        neighbours: How unlike the numbers of records that follow each other are: about 1 where the order says nothing
+            of them, as behind a shuffle, and near 0 where they are sorted or lie in runs. None where a record has not
+            one number.
     """
 
     name: str = ""
@@ -68,6 +72,7 @@ class FieldStats(Summary):
     distinct: int | None = None
     distinct_exact: bool = True
     samples: tuple[str, ...] = ()
+    neighbours: float | None = None
 
 
 class Gatherer:
@@ -88,13 +93,17 @@ class Gatherer:
         self._lengths = Numbers()
         self._shapes = TopValues()
         self._content: Content | None = None
+        self._neighbours = Neighbours()
 
     def add(self, column: Column, valid: NDArray[np.bool_]) -> None:
         """Take a column, and the mask that is False where a row has no value."""
         self._records += len(valid)
         missing = len(valid) - int(valid.sum())
         self._missing += missing
-        self._add_present(column[valid] if missing else column)
+        present = column[valid] if missing else column
+        if isinstance(present, np.ndarray) and present.ndim == 1 and present.dtype.kind in "biuf":
+            self._neighbours.add(present)
+        self._add_present(present)
 
     def _add_present(self, column: Column) -> None:
         if isinstance(column, Ragged):
@@ -122,6 +131,7 @@ class Gatherer:
         self._missing += other._missing
         self._lengths.merge(other._lengths)
         self._shapes.merge(other._shapes)
+        self._neighbours.merge(other._neighbours)
         if self._content is None:
             self._content = other._content
         elif other._content is not None:
@@ -136,6 +146,7 @@ class Gatherer:
             facts["lengths"] = Summary(**self._lengths.summary())
         if self._content is not None:
             facts |= self._content.facts()
+        facts["neighbours"] = self._neighbours.result()
         return FieldStats(name=self._name, type=self._type, records=self._records, missing=self._missing, **facts)
 
 

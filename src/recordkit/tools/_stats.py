@@ -5,12 +5,17 @@ from __future__ import annotations
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, is_dataclass
+from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from recordkit import progress
+from recordkit.columns import Batch
+from recordkit.errors import SchemaError
+from recordkit.pipeline import Pipeline
+from recordkit.schema import Schema
 from recordkit.storage._sizes import in_words
 from recordkit.workers import AUTO, count
 
@@ -20,8 +25,6 @@ from ._field_stats import Gatherer
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from recordkit.columns import Batch
-    from recordkit.schema import Schema
     from recordkit.workers import Workers
 
     from ._contents import Summary
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
 
 _ROWS: Final = 4096
 _BATCH_BYTES: Final = 32 << 20
+_IN_RUNS: Final = 0.5  # below this, records that follow each other are alike
+_ENOUGH: Final = 100  # records, to say so
 
 
 @dataclass(frozen=True)
@@ -118,7 +123,8 @@ def stats(
     `rank_error`, `top_exact` and `distinct_exact` say what is not.
 
     Args:
-        path: What `rk.open` takes, or a dataset.
+        path: What `rk.open` takes, a dataset, or a pipeline of rows, such as `ds.shuffle(7)`: then `neighbours` tells
+            how well it is shuffled.
         fields: The fields to look at; the others are not decoded.
         workers: How many threads look at fields.
         sample: Look at so many records only, drawn by chance but always the same ones.
@@ -133,6 +139,8 @@ def stats(
     (16, 9)
     """
     threads = count(workers)
+    if isinstance(path, Pipeline):
+        return _stats_of_rows(path, fields, sample)
     dataset = opened(path)
     names = fields if fields is not None else () if dataset.schema is None else dataset.schema.names
     dataset = dataset.select(*names)  # which says so in words if the records have no fields
@@ -146,6 +154,16 @@ def stats(
             done += len(batch)
             progress.step("looking at values", done, wanted, "records")
     return accumulator.result(total)
+
+
+def _stats_of_rows(pipe: Pipeline, fields: Sequence[str] | None, sample: int | None) -> Stats:
+    batches = iter((pipe if sample is None else pipe.take(sample)).batch(_ROWS))
+    first = next(batches, None)
+    if not isinstance(first, Batch):
+        message = f"{pipe!r}: expected rows of a dataset, found {'nothing' if first is None else type(first).__name__}"
+        raise SchemaError(message)
+    schema = Schema.of_columns({name: first[name] for name in fields or first.names})
+    return stats_of(chain([first], batches), schema)
 
 
 def opened(path: Any) -> Any:
@@ -252,6 +270,8 @@ def _notes(stats: FieldStats) -> Iterator[str]:
         shapes = [Top("x".join(map(str, shape.value)), shape.count) for shape in stats.shapes]
         of = stats.values if stats.sizes is not None else stats.records - stats.missing
         yield f"shapes: {_shares(shapes, of, exact=stats.shapes_exact)}"
+    if stats.neighbours is not None and stats.neighbours < _IN_RUNS and stats.records >= _ENOUGH:
+        yield f"sorted or in runs (neighbours {stats.neighbours:.2g}, 1 where shuffled)"
     for times, what in ((stats.nan, "NaN"), (stats.inf, "infinite"), (stats.bad_pictures, "no picture")):
         if times:
             yield f"{times:,} {what}"

@@ -1,0 +1,12 @@
+"""Columns: many values of one field, and batches of them, without a Python object a value.
+
+A column is a NumPy array (every row of one shape), a `BytesColumn` (bytes or text), or a `Ragged` (rows of differing
+shape). Nothing here knows where the values came from. All speak the Arrow C data interface, without pyarrow.
+"""
+
+from ._batch import Batch, arrow_stream
+from ._bytes import BytesColumn
+from ._join import Column, join
+from ._ragged import Ragged
+
+__all__ = ["Batch", "BytesColumn", "Column", "Ragged", "arrow_stream", "join"]

@@ -1,0 +1,182 @@
+"""Batches: columns of equal length, by name."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from recordkit import _arrow
+
+from ._join import join
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+
+    from numpy.typing import NDArray
+
+    from ._join import Column
+
+
+class Batch:
+    """Columns of equal length, by name.
+
+    A column may be given as a function; it is made when it is first asked for, and remembered.
+
+    >>> from recordkit.columns import BytesColumn
+    >>> batch = Batch({"label": np.array([1, 2]), "name": BytesColumn.of(["a", "b"])}, 2)
+    >>> batch["label"], batch.names, len(batch)
+    (array([1, 2]), ('label', 'name'), 2)
+    >>> batch.row(1)
+    {'label': np.int64(2), 'name': 'b'}
+    >>> batch.valid("name")
+    array([ True,  True])
+    """
+
+    __slots__ = ("_columns", "_rows", "_valid")
+
+    def __init__(
+        self,
+        columns: Mapping[str, Column | Callable[[], Column]],
+        rows: int,
+        valid: Mapping[str, NDArray[np.bool_]] | None = None,
+    ) -> None:
+        self._columns = dict(columns)
+        self._rows = rows
+        self._valid = dict(valid) if valid else {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self._columns)
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def keys(self) -> tuple[str, ...]:
+        """The names of the columns, so that `dict(batch)` and `**batch` work."""
+        return self.names
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._columns
+
+    def __getitem__(self, name: str) -> Any:
+        column = self._columns[name]
+        if callable(column):
+            column = self._columns[name] = column()
+        return column
+
+    def valid(self, name: str) -> NDArray[np.bool_]:
+        """Return a mask: False where the row has no value for this field."""
+        mask = self._valid.get(name)
+        if mask is None:
+            if name not in self._columns:
+                raise KeyError(name)
+            mask = np.ones(self._rows, np.bool_)
+        return mask
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Batch, ({name: self[name] for name in self._columns}, self._rows, self._valid)
+
+    def beside(self, *others: Batch) -> Batch:
+        """Return a batch with the columns of others behind this one's; none is made for it."""
+        batch = Batch(self._columns, self._rows, self._valid)
+        for other in others:
+            # A batch may know more of where its columns came from than they do themselves.
+            made = (
+                other._columns if type(other) is Batch else {name: partial(other.__getitem__, name) for name in other}
+            )
+            batch._columns.update(made)
+            batch._valid.update(other._valid)
+        if type(self) is not Batch:
+            batch._columns.update({name: partial(self.__getitem__, name) for name in self})
+        return batch
+
+    def select(self, *names: str) -> Batch:
+        """Return a batch of these columns only, in this order; none is made for it."""
+        columns = {name: self._columns[name] for name in names}
+        return Batch(columns, self._rows, {name: mask for name, mask in self._valid.items() if name in columns})
+
+    def row(self, index: int) -> dict[str, Any]:
+        """Return one row: a value a field, None where it is missing."""
+        index = range(self._rows)[index]
+        row = {}
+        for name in self._columns:
+            mask = self._valid.get(name)
+            row[name] = self[name][index] if mask is None or mask[index] else None
+        return row
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield every row as a dict."""
+        names = tuple(self._columns)
+        if not names:
+            return ({} for _ in range(self._rows))
+        columns = [_present(self[name], self._valid.get(name)) for name in names]
+        return (dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True))
+
+    def take(self, index: slice | NDArray[Any]) -> Batch:
+        """Return some rows, told by a slice or an array of numbers; a column is cut when it is asked for.
+
+        >>> Batch({"label": np.array([1, 2, 3])}, 3).take(slice(1, None))["label"]
+        array([2, 3])
+        """
+        rows = len(range(*index.indices(self._rows))) if isinstance(index, slice) else len(index)
+        columns = {name: partial(_taken, self, name, index) for name in self._columns}
+        return Batch(columns, rows, {name: mask[index] for name, mask in self._valid.items()})
+
+    @staticmethod
+    def joined(batches: Sequence[Batch]) -> Batch:
+        """Return the rows of all batches, which have columns of the same names.
+
+        >>> Batch.joined([Batch({"n": np.array([1])}, 1), Batch({"n": np.array([2, 3])}, 2)])["n"]
+        array([1, 2, 3])
+        """
+        names = batches[0].names
+        masked = {name for batch in batches for name in batch._valid}
+        valid = {name: np.concatenate([batch.valid(name) for batch in batches]) for name in masked}
+        columns = {name: partial(_joined_columns, batches, name) for name in names}
+        return Batch(columns, sum(map(len, batches)), valid)
+
+    def __repr__(self) -> str:
+        return f"Batch({self._rows} rows: {', '.join(self.names)})"
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        """Offer the batch to Arrow as a struct of its columns: a record batch."""
+        return _arrow.export(self._arrow_node())
+
+    def _arrow_node(self) -> _arrow.Node:
+        children = [_arrow.node(self[name], name, self._valid.get(name)) for name in self._columns]
+        return _arrow.struct(children, self._rows)
+
+
+def _present(column: Column, mask: NDArray[np.bool_] | None) -> Iterable[Any]:
+    """The values of a column, None where there is none."""
+    if mask is None:
+        return column
+    return (value if there else None for value, there in zip(column, mask.tolist(), strict=True))
+
+
+def _taken(batch: Batch, name: str, index: Any) -> Column:
+    taken: Column = batch[name][index]
+    return taken
+
+
+def _joined_columns(batches: Sequence[Batch], name: str) -> Column:
+    return join([batch[name] for batch in batches])
+
+
+def arrow_stream(empty: Batch, batches: Iterable[Batch], optional: Set[str] = frozenset()) -> object:
+    """Return batches as an Arrow C stream.
+
+    Args:
+        empty: A batch of no rows with the same columns, to tell their types.
+        batches: What to stream, made as it is asked for.
+        optional: The columns that may lack values.
+    """
+    children = [_arrow.node(empty[name], name) for name in empty.names]
+    children = [_arrow.nullable(child) if child[1] in optional else child for child in children]
+    return _arrow.export_stream(_arrow.struct(children, 0), (batch._arrow_node() for batch in batches))

@@ -1,0 +1,128 @@
+"""Columns of bytes or text."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from recordkit import _arrow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+
+class BytesColumn:
+    """Values of bytes or text: one buffer, and where each value ends in it.
+
+    Indexing with a number gives `bytes`, or `str` where `text` is set; with a slice or an array, a column.
+
+    Attributes:
+        data: The bytes of all values, back to back.
+        offsets: One more than there are values; value i is `data[offsets[i]:offsets[i + 1]]`.
+        text: Whether the values are UTF-8 text.
+        shape: Rows first; more dimensions where every row holds an array of values.
+
+    >>> names = BytesColumn.of(["ada", "grace"])
+    >>> names[1], len(names), names.lengths.tolist()
+    ('grace', 2, [3, 5])
+    >>> names.to_list()
+    ['ada', 'grace']
+    """
+
+    __slots__ = ("data", "offsets", "shape", "text")
+
+    def __init__(
+        self,
+        data: NDArray[np.uint8],
+        offsets: NDArray[np.int64],
+        *,
+        text: bool = False,
+        shape: tuple[int, ...] | None = None,
+    ) -> None:
+        self.data = data
+        self.offsets = offsets
+        self.text = text
+        self.shape = (len(offsets) - 1,) if shape is None else shape
+        if shape is not None and math.prod(shape) != len(offsets) - 1:
+            message = f"{len(offsets) - 1} values do not fill the shape {self.shape}"
+            raise ValueError(message)
+
+    @classmethod
+    def of(cls, values: Iterable[bytes | str], *, text: bool | None = None) -> BytesColumn:
+        """Return a column of the values: all bytes, or all text."""
+        items = list(values)
+        if text is None:
+            text = bool(items) and isinstance(items[0], str)
+        encoded = [item.encode() if isinstance(item, str) else bytes(item) for item in items]
+        offsets = np.zeros(len(encoded) + 1, np.int64)
+        np.cumsum([len(item) for item in encoded], out=offsets[1:])
+        return cls(np.frombuffer(b"".join(encoded), np.uint8), offsets, text=text)
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """The number of bytes of every value."""
+        return np.diff(self.offsets)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, int | np.integer) and len(self.shape) == 1:
+            return self._value(range(len(self))[int(index)])
+        inner = self.shape[1:]
+        size = int(np.prod(inner, dtype=np.int64))
+        rows = np.arange(len(self))[index]
+        values = (rows.reshape(-1, 1) * size + np.arange(size)).ravel()
+        return self._take(values, inner if rows.ndim == 0 else (len(rows), *inner))
+
+    def _value(self, i: int) -> bytes | str:
+        value = self.data[self.offsets[i] : self.offsets[i + 1]].tobytes()
+        return value.decode() if self.text else value
+
+    def _take(self, values: NDArray[np.int64], shape: tuple[int, ...]) -> BytesColumn:
+        starts, lengths = self.offsets[values], self.lengths[values]
+        offsets = np.zeros(len(values) + 1, np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        contiguous = len(values) > 0 and bool((values[1:] == values[:-1] + 1).all())
+        if contiguous:
+            data = self.data[starts[0] : starts[0] + offsets[-1]]
+        else:
+            data = self.data[np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])]
+        return BytesColumn(data, offsets, text=self.text, shape=shape)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def reshape(self, shape: tuple[int, ...]) -> BytesColumn:
+        """Return the same values in another shape."""
+        return BytesColumn(self.data, self.offsets, text=self.text, shape=shape)
+
+    def to_numpy(self) -> NDArray[np.object_]:
+        """Return an array of `bytes` or `str` objects."""
+        values = np.empty(len(self.offsets) - 1, object)
+        for i in range(len(values)):
+            values[i] = self._value(i)
+        return values.reshape(self.shape)
+
+    def to_list(self) -> list[Any]:
+        """Return lists of `bytes` or `str` objects."""
+        result: list[Any] = self.to_numpy().tolist()
+        return result
+
+    def __repr__(self) -> str:
+        return f"BytesColumn(shape={self.shape}, {'text' if self.text else 'bytes'}, {self.data.nbytes} bytes)"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, BytesColumn):
+            return NotImplemented
+        return (self.text, self.shape) == (other.text, other.shape) and self.to_list() == other.to_list()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        """Offer the column to Arrow: large_binary or large_utf8, in fixed-size lists where it has a shape."""
+        return _arrow.export(_arrow.node(self))

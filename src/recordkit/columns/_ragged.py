@@ -1,0 +1,160 @@
+"""Columns of rows that differ in shape."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from recordkit import _arrow
+
+from ._bytes import BytesColumn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+
+class Ragged:
+    """Rows of differing shape: flat values, and where each row ends in them.
+
+    Attributes:
+        values: The values of all rows, back to back; an array with the trailing dimensions that do not vary, or a
+            `BytesColumn`.
+        offsets: A level for each dimension that varies, outermost first. The entries of a level count those of the
+            next, and the last level's count values.
+        shapes: The exact shape of every row, where each row is a rectangular array; None where rows hold lists of
+            differing lengths.
+
+    >>> tokens = Ragged(np.array([7, 8, 9]), (np.array([0, 2, 2, 3]),))
+    >>> tokens[0], len(tokens)
+    (array([7, 8]), 3)
+    >>> tokens.to_padded(0)
+    array([[7, 8],
+           [0, 0],
+           [9, 0]])
+    >>> tokens.to_list()
+    [[7, 8], [], [9]]
+    """
+
+    __slots__ = ("_offsets", "shapes", "values")
+
+    def __init__(
+        self,
+        values: NDArray[Any] | BytesColumn,
+        offsets: Sequence[NDArray[np.int64]],
+        shapes: NDArray[np.int64] | None = None,
+    ) -> None:
+        self.values = values
+        self._offsets: tuple[NDArray[np.int64], ...] | None = tuple(offsets)
+        self.shapes = shapes
+
+    @classmethod
+    def rectangular(cls, values: NDArray[Any] | BytesColumn, shapes: NDArray[np.int64]) -> Ragged:
+        """Return rows that are arrays of the given shapes, one row of `shapes` each.
+
+        >>> Ragged.rectangular(np.arange(6), np.array([[2, 2], [1, 2], [0, 5]]))[0]
+        array([[0, 1],
+               [2, 3]])
+        """
+        ragged = cls(values, (), np.asarray(shapes, np.int64))
+        ragged._offsets = None
+        return ragged
+
+    @property
+    def offsets(self) -> tuple[NDArray[np.int64], ...]:
+        """The offsets of every level."""
+        if self._offsets is None:
+            self._offsets = self._levels()
+        return self._offsets
+
+    def _levels(self) -> tuple[NDArray[np.int64], ...]:
+        assert self.shapes is not None
+        count = self.shapes.shape[1] - (len(self.values.shape) - 1)
+        parents, levels = np.arange(len(self.shapes)), []
+        for dim in range(count):
+            lengths = self.shapes[parents, dim]
+            levels.append(running(lengths))
+            parents = np.repeat(parents, lengths)
+        return tuple(levels)
+
+    def __len__(self) -> int:
+        return len(self.shapes) if self.shapes is not None else len(self.offsets[0]) - 1
+
+    def __getitem__(self, index: Any) -> Any:
+        if not isinstance(index, int | np.integer):
+            return self._take(np.arange(len(self))[index])
+        row = range(len(self))[int(index)]
+        if len(self.offsets) > 1 and self.shapes is None:
+            start, stop = self.offsets[0][row], self.offsets[0][row + 1]
+            return Ragged(*_cut(self.values, self.offsets[1:], int(start), int(stop)))
+        start, stop = row, row + 1
+        for level in self.offsets:
+            start, stop = level[start], level[stop]
+        values = self.values[int(start) : int(stop)]
+        return values if self.shapes is None else values.reshape(tuple(self.shapes[row].tolist()))
+
+    def _take(self, rows: NDArray[np.int64]) -> Ragged:
+        shapes = None if self.shapes is None else self.shapes[rows]
+        picked, levels = rows, []
+        for level in self.offsets:
+            lengths = (level[1:] - level[:-1])[picked]
+            ends = running(lengths)
+            levels.append(ends)
+            picked = np.repeat(level[:-1][picked] - ends[:-1], lengths) + np.arange(ends[-1])
+        return Ragged(self.values[picked], levels, shapes)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def to_padded(self, fill: Any = 0) -> NDArray[Any]:
+        """Return one array, every dimension as long as its longest, with `fill` where there is no value."""
+        values = self.values.to_numpy() if isinstance(self.values, BytesColumn) else self.values
+        if len(self.offsets) == 1:  # nearly always, and quicker
+            lengths = np.diff(self.offsets[0])
+            there = np.arange(lengths.max(initial=0)) < lengths[:, None]
+            padded = np.full((*there.shape, *values.shape[1:]), fill, values.dtype)
+            padded[there] = values[self.offsets[0][0] : self.offsets[0][-1]]
+            return padded
+        place: list[NDArray[np.int64]] = [np.arange(len(self))]
+        sizes = [len(self)]
+        for level in self.offsets:
+            lengths = np.diff(level)
+            place = [np.repeat(index, lengths) for index in place]
+            place.append(np.arange(level[-1]) - np.repeat(level[:-1], lengths))
+            sizes.append(int(lengths.max(initial=0)))
+        padded = np.full((*sizes, *values.shape[1:]), fill, values.dtype)
+        padded[tuple(place)] = values
+        return padded
+
+    def to_list(self) -> list[Any]:
+        """Return nested lists."""
+        return [row.to_list() if isinstance(row, Ragged | BytesColumn) else row.tolist() for row in self]
+
+    def __repr__(self) -> str:
+        kind = "bytes" if isinstance(self.values, BytesColumn) else self.values.dtype.name
+        return f"Ragged({len(self)} rows, {len(self.values)} values of {kind})"
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        """Offer the column to Arrow: a large_list for each level."""
+        return _arrow.export(_arrow.node(self))
+
+
+def running(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where each of these lengths begins, and the end."""
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
+def _cut(
+    values: NDArray[Any] | BytesColumn, offsets: Sequence[NDArray[np.int64]], start: int, stop: int
+) -> tuple[NDArray[Any] | BytesColumn, list[NDArray[np.int64]]]:
+    """Entries [start, stop) of the first level, with offsets that start at 0 again."""
+    levels = []
+    for level in offsets:
+        part = level[start : stop + 1]
+        levels.append(part - part[0])
+        start, stop = int(part[0]), int(part[-1])
+    return values[start:stop], levels

@@ -1,0 +1,221 @@
+"""Source: the records of a dataset, as pipelines read them."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from recordkit.errors import CorruptRecordError, SchemaError
+from recordkit.pipeline import Piece, whole
+from recordkit.storage import PipeFile
+
+from ._batching import Payloads
+from ._flow import Flow
+from ._skipping import Skipping
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from recordkit.pipeline import Section
+
+    from ._batching import Making, Part
+    from ._records import Fetched, Records
+
+_AHEAD_BYTES = 128 << 20  # of compressed files, whose records are had by decompressing many others
+
+
+@dataclass(frozen=True)
+class RecordSource:
+    """Records [start, stop) of a dataset, and what is made of them."""
+
+    records: Records
+    making: Making
+    name: str
+    start: int = 0
+    stop: int | None = None
+
+    @cached_property
+    def indexed(self) -> bool:
+        """Whether a record can be had by its number: not from a pipe."""
+        return not any(isinstance(file.file, PipeFile) for file in self.records.files)
+
+    @property
+    def lists(self) -> bool:
+        """Whether a batch of them is a list."""
+        return isinstance(self.making, Payloads)
+
+    @property
+    def exact(self) -> bool:
+        """Whether every record gives an element: none is passed over."""
+        return not self.records.tolerant
+
+    @property
+    def ends(self) -> NDArray[np.int64]:
+        """The number of records up to the end of each file."""
+        return np.clip(self.records.ends - self.start, 0, self.count())
+
+    @property
+    def mean_bytes(self) -> int:
+        """How large a record is, on average."""
+        return self.records.mean_bytes
+
+    @cached_property
+    def ahead_bytes(self) -> int | None:
+        """How much should be read at once."""
+        return _AHEAD_BYTES if any(file.compression is not None for file in self.records.files) else None
+
+    def count(self) -> int:
+        """Return how many records there are."""
+        count = self.records.count
+        return max(0, (count if self.stop is None else min(count, self.stop)) - self.start)
+
+    def place(self, number: int) -> str:
+        """Name the file and record of a number."""
+        path, record = self.records.named(number + self.start)
+        return f"{path}: record {record}"
+
+    def digest(self) -> str:
+        """Return what tells these records from all others."""
+        facts = hashlib.sha256(f"{self.start} {self.stop}".encode())
+        for file in self.records.files:
+            facts.update(self.records.digest_of(file).encode())
+        return facts.hexdigest()[:32]
+
+    def words(self) -> str:
+        """Return how many there are, for people."""
+        files = len(self.records.files)
+        count = f"{self.count():,} records in " if self.indexed else ""
+        return f"{self.name}: {count}{files:,} {'file' if files == 1 else 'files'}"
+
+    def load(self, numbers: NDArray[np.int64]) -> _Loaded:
+        """Read records."""
+        return _Loaded(self, numbers + self.start)
+
+    def stream(
+        self, first: int, count: int | None, size: int, section: Section, workers: int
+    ) -> Iterator[tuple[Piece, list[float], float]]:
+        """Yield what becomes of records from number `first` on, with the seconds of each step and of decoding."""
+        if self.stop is not None:
+            left = max(0, self.stop - self.start - first)
+            count = left if count is None else min(count, left)
+        if self.exact:
+            yield from self._flow(first, count, size, Through(self.making, section), workers)
+            return
+        # Which records are passed over is known when they are read, so all before `first` are read again.
+        at = 0
+        log = self.records.log
+        before = len(log.damage)
+        for values in self._flow(0, None, size, Skipping(self.making, log), workers):
+            start = min(len(values), max(0, first - at))
+            stop = len(values) if count is None else min(len(values), first + count - at)
+            at += len(values)
+            if start < stop:
+                yield _sectioned(values, start, stop, section)
+            if count is not None and at >= first + count:
+                break
+        log.say(before)
+
+    def _flow(self, first: int, count: int | None, size: int, making: Any, workers: int) -> Iterator[Any]:
+        records, first = self.records, first + self.start
+        at = 0
+        if first:
+            if first >= records.count:
+                return
+            at, first = records.place(first)
+        yield from Flow(records.files[at:], first, count, size, making, records, workers)
+
+
+def _sectioned(values: Any, start: int, stop: int, section: Section) -> tuple[Piece, list[float], float]:
+    some = values[start:stop] if isinstance(values, list) else values.take(slice(start, stop))
+    return (*section.run(whole(some), lambda i: f"row {i} of {stop - start}"), 0.0)
+
+
+@dataclass(frozen=True)
+class Through:
+    """A making whose records go through the steps of a pipeline at once, by whoever has decoded them."""
+
+    making: Making
+    section: Section
+
+    def batch(self, part: Part, start: int, stop: int) -> Any:
+        """Return what records [start, stop) of a part become."""
+        begun = time.perf_counter()
+        values = self.making.batch(part, start, stop)
+        return self._run(values, [part.cut(start, stop)] if self.section.steps else [], begun)
+
+    def joined(self, parts: Sequence[Part]) -> Any:
+        """Return what the records of all parts become."""
+        begun = time.perf_counter()
+        return self._run(self.making.joined(parts), parts, begun)
+
+    def _run(self, values: Any, parts: Sequence[Part], begun: float) -> tuple[Piece, list[float], float]:
+        decoding = time.perf_counter() - begun
+        return (*self.section.run(whole(values), _Places(parts).name), decoding)
+
+    def row(self, part: Part) -> Any:
+        """Return what the first record of a part makes."""
+        return self.making.row(part)
+
+    def rows(self, batch: Any) -> Iterable[Any]:
+        """Return the rows of what the making returned."""
+        return self.making.rows(batch)
+
+    def check(self, batch: Any) -> None:
+        """Raise if there is anything wrong that would only show later."""
+        self.making.check(batch)
+
+
+class _Places:
+    """Names the records of parts, if anybody asks."""
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self._parts = parts
+
+    def name(self, at: int) -> str:
+        for part in self._parts:
+            if at < len(part.chunk):
+                return f"{part.path}: record {int(part.record_numbers(at, at + 1)[0])}"
+            at -= len(part.chunk)
+        return f"row {at}"
+
+
+class _Loaded:
+    """Records that were read, to be decoded some at a time."""
+
+    def __init__(self, source: RecordSource, numbers: NDArray[np.int64]) -> None:
+        self._source = source
+        self._numbers = numbers
+        self._fetched: Fetched | None = None
+        try:
+            self._fetched = source.records.fetched(numbers, source.making)
+        except CorruptRecordError:
+            if source.exact:
+                raise
+
+    def piece(self, start: int, stop: int) -> Piece:
+        """Return records [start, stop) of them as elements; those that are damaged may be lacking."""
+        records, making = self._source.records, self._source.making
+        if self._source.exact:
+            assert self._fetched is not None
+            return whole(self._fetched.values(start, stop))
+        try:
+            if self._fetched is not None:
+                values = self._fetched.values(start, stop)
+                making.check(values)
+                return whole(values)
+        except (SchemaError, CorruptRecordError):
+            pass
+        good = np.flatnonzero([records.is_good(number, making) for number in self._numbers[start:stop].tolist()])
+        if not len(good):
+            return Piece(making.joined([]), [], stop - start)
+        values = records.fetched(self._numbers[start:stop][good], making).values(0, len(good))
+        return Piece(values, (good + 1).tolist(), stop - start)

@@ -1,0 +1,109 @@
+"""Blocks: elements on their way through a pipeline, many at a time, with where each of them leaves the pipeline.
+
+Rows stay columns as long as they can: the elements of a block are the rows of a `Batch`, or the items of a list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+from recordkit.columns import Batch
+
+Values: TypeAlias = "Batch | list[Any]"
+
+# Where a pipeline stands: numbers, and lists of them, so that it can be written as JSON. None is the beginning.
+Mark: TypeAlias = Any
+
+# Names the place that an element came from, for errors.
+Place: TypeAlias = Callable[[int], str]
+
+
+class Block(NamedTuple):
+    """Elements, and for each the mark that a pipeline bears once it was given."""
+
+    values: Values
+    marks: Sequence[Mark]
+
+
+# Gives the blocks behind a mark, in an epoch.
+Upstream: TypeAlias = "Callable[[Mark, int], Generator[Block, None, None]]"
+
+
+class Piece(NamedTuple):
+    """What some elements have become in steps that look at each alone.
+
+    Attributes:
+        ends: For each value, how many of those elements were used up when it was made.
+        taken: How many there were in all.
+    """
+
+    values: Values
+    ends: Sequence[int]
+    taken: int
+
+    def block(self, marks: Sequence[Mark]) -> Block:
+        """Return the values with the marks of the elements that they were made of."""
+        if isinstance(self.ends, range) and len(self.ends) == len(marks) == self.taken:
+            return Block(self.values, marks)
+        ends = self.ends
+        return Block(self.values, Told(range(len(ends)), lambda i: marks[int(ends[i]) - 1]))
+
+
+def whole(values: Values) -> Piece:
+    """Return elements that nothing has been done to."""
+    return Piece(values, range(1, len(values) + 1), len(values))
+
+
+@dataclass(frozen=True)
+class Told(Sequence[Mark]):
+    """Marks that are made of numbers when they are asked for."""
+
+    numbers: range
+    tell: Callable[[int], Mark]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, index: Any) -> Any:
+        numbers = self.numbers[index]
+        return Told(numbers, self.tell) if isinstance(numbers, range) else self.tell(numbers)
+
+
+def elements(values: Values) -> Iterable[Any]:
+    """Return the elements one by one: rows as dicts, or what is in a list."""
+    return values.rows() if isinstance(values, Batch) else values
+
+
+def cut(values: Values, start: int, stop: int) -> Values:
+    """Return the elements [start, stop)."""
+    return values.take(slice(start, stop)) if isinstance(values, Batch) else values[start:stop]
+
+
+def cut_block(block: Block, start: int, stop: int) -> Block:
+    """Return the elements [start, stop) of a block."""
+    if start <= 0 and stop >= len(block.values):
+        return block
+    return Block(cut(block.values, start, stop), block.marks[start:stop])
+
+
+def picked(values: Values, places: Any) -> Values:
+    """Return the elements at these places."""
+    return values.take(places) if isinstance(values, Batch) else [values[i] for i in places.tolist()]
+
+
+def joined(parts: Sequence[Values]) -> Values:
+    """Return the elements of all parts: as columns if all are, and are of the same names."""
+    if len(parts) == 1:
+        return parts[0]
+    batches = [part for part in parts if isinstance(part, Batch)]
+    if len(batches) == len(parts) and len({batch.names for batch in batches}) == 1:
+        return Batch.joined(batches)
+    return [element for part in parts for element in elements(part)]
+
+
+def each(blocks: Iterable[Block]) -> Iterator[tuple[Any, Mark]]:
+    """Yield every element with its mark."""
+    for block in blocks:
+        yield from zip(elements(block.values), block.marks, strict=True)

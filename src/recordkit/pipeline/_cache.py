@@ -1,0 +1,388 @@
+"""Cache: elements kept once they were made, in memory or on the disk.
+
+On the disk they are a dataset of their own, which appears when it is whole: each record is a block of elements,
+pickled, and the last one tells how many elements each block has. A manifest remembers what they were made of.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import pickle
+import shutil
+import tempfile
+import threading
+import weakref
+from bisect import bisect_right
+from collections import OrderedDict
+from contextlib import closing
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from recordkit.columns import Batch, BytesColumn, Ragged
+from recordkit.errors import StateError, TargetBusyError
+from recordkit.storage import LocalFile, Manifest, RecordFile, create, manifest_of
+
+from ._blocks import Piece, cut, joined, picked, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from ._blocks import Values
+    from ._joints import Flowing
+    from ._steps import Section
+
+_RECORD_BYTES = 64 << 10  # few elements: any of them may be asked for alone
+_KEPT_BLOCKS = 64
+
+
+def nbytes(value: Any) -> int:
+    """Return about how much memory an element takes."""
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    if isinstance(value, Batch):
+        return sum(nbytes(value[name]) for name in value)
+    if isinstance(value, BytesColumn):
+        return value.data.nbytes + value.offsets.nbytes
+    if isinstance(value, Ragged):
+        return nbytes(value.values) + sum(level.nbytes for level in value.offsets)
+    if isinstance(value, dict):
+        return 64 + sum(nbytes(item) + 64 for item in value.values())
+    if isinstance(value, list | tuple):
+        return 64 + sum(map(nbytes, value))
+    return len(value) + 48 if isinstance(value, bytes | str) else 32
+
+
+class Memory:
+    """Blocks of elements in memory."""
+
+    def __init__(self) -> None:
+        self._blocks: list[Values] = []
+        self._starts = [0]
+        self.nbytes = 0
+
+    def add(self, values: Values) -> None:
+        """Keep some elements."""
+        self.nbytes += nbytes(values)
+        self._blocks.append(values)
+        self._starts.append(self._starts[-1] + len(values))
+
+    def blocks(self) -> list[Values]:
+        """Return all that is kept."""
+        return self._blocks
+
+    def whole(self) -> Kept:
+        """Return what is kept, to be asked for elements."""
+        return Kept(self._starts, self._blocks.__getitem__)
+
+
+class Disk:
+    """Blocks of elements on their way to the disk."""
+
+    def __init__(self, path: Path, fingerprint: str, *, passing: bool = False) -> None:
+        self._path = path
+        self._passing = passing  # the folder is gone with the last who uses it
+        self._counts: list[int] = []
+        self._writer = create(
+            path, name="cache", metadata={"recordkit": "cache", "of": fingerprint}, overwrite=path.exists()
+        )
+
+    def add(self, values: Values) -> None:
+        """Write some elements, few in each record."""
+        step = max(1, len(values) * _RECORD_BYTES // max(1, nbytes(values)))
+        for start in range(0, len(values), step):
+            part = cut(values, start, min(len(values), start + step))
+            self._writer.write_raw(pickle.dumps(part, protocol=5))
+            self._counts.append(len(part))
+
+    def whole(self) -> Kept:
+        """Publish the dataset, and return it to be asked for elements."""
+        self._writer.write_raw(pickle.dumps(self._counts, protocol=5))
+        self._writer.close()
+        kept = opened(self._path)
+        if self._passing:
+            weakref.finalize(kept, shutil.rmtree, self._path.parent, ignore_errors=True)
+        return kept
+
+    def drop(self) -> None:
+        """Leave nothing."""
+        self._writer.abort()
+        if self._passing:
+            shutil.rmtree(self._path.parent, ignore_errors=True)
+
+
+def opened(path: Path) -> Kept:
+    """Return the elements of a cache on the disk."""
+    manifest = Manifest.load(manifest_of(path, lone=False))
+    assert manifest is not None
+    files = [RecordFile(LocalFile(path / shard.name), shard) for shard in manifest.shards]
+    ends = np.cumsum([shard.records for shard in manifest.shards])
+
+    def record(number: int) -> Any:
+        at = int(np.searchsorted(ends, number, side="right"))
+        chunk = files[at].fetch_one(number - int(ends[at - 1] if at else 0))
+        return pickle.loads(next(iter(chunk)))
+
+    counts: list[int] = record(int(ends[-1]) - 1)
+    return Kept([0, *np.cumsum(counts, dtype=np.int64).tolist()], record)
+
+
+def fingerprint_at(path: Path) -> str | None:
+    """Return what the cache in a folder was made of; None if there is none."""
+    manifest = Manifest.load(manifest_of(path, lone=False))
+    metadata = manifest.metadata if manifest is not None else {}
+    return str(metadata["of"]) if metadata.get("recordkit") == "cache" else None
+
+
+class Kept:
+    """All elements, by number."""
+
+    def __init__(self, starts: Sequence[int], block: Any) -> None:
+        self._starts = starts
+        self._block = block
+        self._recent: OrderedDict[int, Values] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    def _at(self, number: int) -> Values:
+        with self._lock:
+            if number in self._recent:
+                self._recent.move_to_end(number)
+                return self._recent[number]
+        values: Values = self._block(number)
+        with self._lock:
+            self._recent[number] = values
+            if len(self._recent) > _KEPT_BLOCKS:
+                self._recent.popitem(last=False)
+        return values
+
+    def span(self, first: int, stop: int) -> Values:
+        """Return elements that follow each other."""
+        parts = []
+        while first < stop:
+            number = bisect_right(self._starts, first) - 1
+            start, end = self._starts[number], min(stop, self._starts[number + 1])
+            parts.append(cut(self._at(number), first - start, end - start))
+            first = end
+        return joined(parts) if parts else []
+
+    def some(self, numbers: NDArray[np.int64]) -> Values:
+        """Return elements in any order."""
+        blocks = np.searchsorted(np.asarray(self._starts), numbers, side="right") - 1
+        places = numbers - np.asarray(self._starts)[blocks]
+        order = np.argsort(blocks, kind="stable")
+        # Of each block only what is asked for is put together with that of the others.
+        parts = [picked(self._at(number), places[blocks == number]) for number in np.unique(blocks).tolist()]
+        back = np.empty(len(order), np.int64)
+        back[order] = np.arange(len(order))
+        return picked(joined(parts), back) if parts else []
+
+
+@dataclass
+class _Filled:
+    kept: Kept | None = None
+    lock: Any = field(default_factory=threading.Lock)
+    filling: Any = field(default_factory=threading.Lock)  # many may ask at once for elements that nobody has made yet
+
+    def __getstate__(self) -> tuple[()]:
+        return ()  # another process fills its own, or finds the one on the disk
+
+    def __setstate__(self, state: tuple[()]) -> None:
+        self.__init__()  # type: ignore[misc]
+
+
+@dataclass(frozen=True)
+class Cached:
+    """A source whose elements are made once, and kept when all of them are there.
+
+    Args:
+        upstream: Makes them.
+        path: A folder to keep them in; None for memory.
+        max_bytes: More than so much goes to the disk.
+        fingerprint: What they are made of.
+        name: What people call it.
+    """
+
+    upstream: Flowing
+    path: Path | None
+    max_bytes: int | None
+    fingerprint: str
+    name: str
+    indexed = True
+    exact = True
+    ahead_bytes = None
+    _filled: _Filled = field(default_factory=_Filled)
+
+    @property
+    def ends(self) -> NDArray[np.int64]:
+        """All elements lie together."""
+        return np.array([self.count()], np.int64)
+
+    @property
+    def mean_bytes(self) -> int:
+        """What is fitting for elements of any size."""
+        return _RECORD_BYTES
+
+    def digest(self) -> str:
+        """Return what tells these elements from others."""
+        return self.fingerprint
+
+    def words(self) -> str:
+        """Return what is kept where, for people."""
+        return f"{self.name}, kept in {'memory' if self.path is None else self.path} once they are made"
+
+    def place(self, number: int) -> str:
+        """Name an element."""
+        return f"{self.name}: element {number} of its cache"
+
+    def count(self) -> int:
+        """Return how many elements there are, for which all may have to be made."""
+        known = self._known()
+        if known is not None:
+            return len(known)
+        count = self.upstream.count()
+        return len(self.filled()) if count is None else count
+
+    def _known(self) -> Kept | None:
+        if self._filled.kept is None and self.path is not None and fingerprint_at(self.path) == self.fingerprint:
+            self._filled.kept = opened(self.path)
+        return self._filled.kept
+
+    def filled(self) -> Kept:
+        """Return the elements, all of them made."""
+        with self._filled.filling:
+            if (known := self._known()) is not None:
+                return known
+            filling = _Filling(self)
+            for _ in filling.blocks():
+                pass
+        assert filling.kept is not None
+        return filling.kept
+
+    def store(self) -> Memory | Disk:
+        """Return where new elements go. Two who fill it at once each make their own; the first to end is kept."""
+        if self.path is None:
+            return Memory()
+        try:
+            return Disk(self._free(self.path), self.fingerprint)
+        except TargetBusyError:
+            return Memory()
+
+    def spilled(self, store: Memory) -> Disk:
+        """Return what has grown too large for memory, on the disk."""
+        disk = Disk(Path(tempfile.mkdtemp(prefix="recordkit-cache-")) / "cache", self.fingerprint, passing=True)
+        for values in store.blocks():
+            disk.add(values)
+        return disk
+
+    @staticmethod
+    def _free(path: Path) -> Path:
+        """Return the path if nothing is there that is not a cache of ours."""
+        if path.exists() and fingerprint_at(path) is None and (not path.is_dir() or any(path.iterdir())):
+            message = f"{path}: there is something else here than a cache\n  Give cache() a folder of its own."
+            raise StateError(message)
+        return path
+
+    def keep(self, kept: Kept) -> Kept:
+        """Keep all elements, unless others have been kept meanwhile."""
+        with self._filled.lock:
+            if self._filled.kept is None:
+                self._filled.kept = kept
+            return self._filled.kept
+
+    def load(self, numbers: NDArray[np.int64]) -> _Some:
+        """Return elements in any order, for which all may have to be made first."""
+        return _Some(self.filled(), numbers)
+
+    def stream(
+        self, first: int, count: int | None, size: int, section: Section, workers: int
+    ) -> Iterator[tuple[Piece, list[float], float]]:
+        """Yield elements in their order: as they are made, the first time."""
+        stop = None if count is None else first + count
+        for values in self._in_order(first, stop, size):
+            yield (*section.run(whole(values), self.place), 0.0)
+
+    def _in_order(self, first: int, stop: int | None, size: int) -> Iterator[Values]:
+        known = self._known()
+        if known is None:
+            yield from _even(_between(_Filling(self).blocks(), first, stop), size)
+            return
+        stop = len(known) if stop is None else min(stop, len(known))
+        for start in range(first, stop, size):
+            yield known.span(start, min(stop, start + size))
+
+
+class _Filling:
+    """Makes all elements, and keeps them when all are made."""
+
+    def __init__(self, cached: Cached) -> None:
+        self._cached = cached
+        self.kept: Kept | None = None
+
+    def blocks(self) -> Generator[Values, None, None]:
+        """Yield elements as they are made."""
+        cached = self._cached
+        store = cached.store()
+        try:
+            with closing(cached.upstream.blocks(None, 0)) as blocks:
+                for block in blocks:
+                    store.add(block.values)
+                    if isinstance(store, Memory) and cached.max_bytes is not None and store.nbytes > cached.max_bytes:
+                        store = cached.spilled(store)
+                    yield block.values
+            self.kept = cached.keep(store.whole())
+        except BaseException:
+            if isinstance(store, Disk):
+                store.drop()
+            raise
+
+
+def _between(blocks: Iterator[Values], first: int, stop: int | None) -> Iterator[Values]:
+    """Yield elements [first, stop) of blocks, and go through all of them in any case."""
+    at = 0
+    for values in blocks:
+        count = len(values)
+        start, end = max(0, first - at), count if stop is None else min(count, stop - at)
+        if start < end:
+            yield cut(values, start, end)
+        at += count
+
+
+def _even(blocks: Iterator[Values], size: int) -> Iterator[Values]:
+    """Yield the same elements, `size` at a time."""
+    held: list[Values] = []
+    count = 0
+    for values in blocks:
+        held.append(values)
+        count += len(values)
+        if count >= size:
+            both = joined(held)
+            stop = count // size * size
+            for start, end in pairwise(range(0, stop + 1, size)):
+                yield cut(both, start, end)
+            held, count = ([cut(both, stop, count)], count - stop) if stop < count else ([], 0)
+    if held:
+        yield joined(held)
+
+
+@dataclass(frozen=True)
+class _Some:
+    kept: Kept
+    numbers: NDArray[np.int64]
+
+    def piece(self, start: int, stop: int) -> Piece:
+        """Return some of them."""
+        return whole(self.kept.some(self.numbers[start:stop]))
+
+
+def fingerprint(facts: Any) -> str:
+    """Return a short name for what elements are made of."""
+    return hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest()[:32]

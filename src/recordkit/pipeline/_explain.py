@@ -1,0 +1,104 @@
+"""Explaining: a pipeline in words, what its shuffle guarantees, and where its time goes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import _order, _stages
+from ._order import Interleave, Shuffle
+from ._plan import any_ranks, divided, in_turn
+from ._profile import READING
+
+if TYPE_CHECKING:
+    from ._pipeline import Pipeline
+    from ._profile import Profile
+
+
+def explained(pipe: Pipeline) -> str:
+    """Return the steps of a pipeline, one a line, with what each means."""
+    lines = [pipe.source_words()]
+    width = max((len(str(step)) for step in pipe.steps), default=0)
+    order, _ = divided(pipe.source, pipe.steps)
+    first = {number for number, _ in order}
+    for number, step in enumerate(pipe.steps):
+        words = _meaning(step, pipe, number in first)
+        lines.append(f"  {step!s:{min(width, 40)}}  {words}".rstrip())
+    lines.append(_reading([step for _, step in order], pipe.source))
+    tied = any_ranks(pipe.source, pipe.steps)
+    ranks = "with any number of ranks and workers" if tied is None else f"with the same ranks ({tied})"
+    lines.append(f"state: a few numbers; resumes {ranks}")
+    return "\n".join(lines)
+
+
+def _meaning(step: Any, pipe: Pipeline, arithmetic: bool) -> str:
+    if isinstance(step, Shuffle):
+        return _shuffled(step, pipe.source)
+    if isinstance(step, _stages.BufferShuffle):
+        return f"each element among the next {step.buffer:,} of its place or so; what comes late stays late"
+    if isinstance(step, Interleave):
+        return f"{step.block} of a file, then of the next, {step.cycle} files in turns"
+    if isinstance(step, _order.Shard):
+        return _sharded(step, pipe, arithmetic)
+    if isinstance(step, _stages.Prefetch):
+        return "made before they are asked for"
+    return ""
+
+
+def _shuffled(step: Shuffle, source: Any) -> str:
+    count = source.count()
+    if step.window is None:
+        return f"any of {count:,} at any place, all orders as likely; another order each epoch"
+    windows = step.windows(count, source)
+    return (
+        f"pieces of {windows.piece:,} consecutive ones anywhere, shuffled with {windows.pieces - 1:,} others "
+        f"in a window of {min(count, windows.size):,}; another order each epoch"
+    )
+
+
+def _sharded(step: _order.Shard, pipe: Pipeline, arithmetic: bool) -> str:
+    if not arithmetic:
+        return "every rank makes all elements up to here, and gives its own"
+    words = "every record on one rank"
+    order, _ = divided(pipe.source, pipe.steps)
+    before = pipe.source.count()
+    for _, each in order:
+        if each is step:
+            break
+        before = each.count(before)
+    rest = before % step.world
+    if rest and step.uneven == "pad":
+        words += f", but for {step.world - rest:,} of the first that are given twice to come out even"
+    if rest and step.uneven == "drop":
+        words += f"; the last {rest:,} on none, to come out even"
+    return words
+
+
+def _reading(order: list[Any], source: Any) -> str:
+    if not hasattr(source, "stream") or in_turn(order):
+        return "reads: one file after the other"
+    if any(isinstance(step, Shuffle) and step.window for step in order):
+        return "reads: in large pieces, the next window while this one is given"
+    if source.ahead_bytes is not None:
+        return (
+            "reads: compressed blocks, as many as fit into "
+            f"{source.ahead_bytes >> 20} MiB at a time; window= would read each once"
+        )
+    return "reads: each record from its place"
+
+
+def profiled(pipe: Pipeline, profile: Profile) -> str:
+    """Return how long each step took."""
+    lines = [f"{'seconds':>9} {'elements':>12} {'each':>10}  step"]
+    named = {READING: "read, check and decode", **{n: str(step) for n, step in enumerate(pipe.steps)}}
+    for number in sorted(profile.lines):
+        line = profile.lines[number]
+        each = line.seconds / line.elements * 1e6 if line.elements else 0.0
+        lines.append(f"{line.seconds:9.3f} {line.elements:12,} {each:8.1f}us  {named[number]}")
+    total = profile.waited + profile.used
+    if total:
+        share = 100 * profile.waited / total
+        lines.append(
+            f"{profile.given:,} elements were given; {share:.0f}% of the time was spent waiting for them, "
+            f"{profile.ready} lie ready"
+        )
+    return "\n".join(lines)

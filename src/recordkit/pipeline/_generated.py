@@ -1,0 +1,71 @@
+"""Generated: elements that a function of the user's yields."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from ._blocks import Block
+from ._steps import name_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable
+
+    from recordkit.schema import Schema
+
+    from ._blocks import Mark, Values
+
+_MOST = 256
+
+
+@dataclass(frozen=True)
+class Generated:
+    """What a function yields, each time it is called.
+
+    Attributes:
+        schema: What its rows have to hold; None to take what comes.
+    """
+
+    function: Callable[[], Iterable[Any]]
+    schema: Schema | None = None
+    indexed = False
+
+    @property
+    def name(self) -> str:
+        """What people call the function."""
+        return name_of(self.function)
+
+    def count(self) -> None:
+        """Return None: nobody knows how many there will be."""
+        return
+
+    def digest(self) -> str:
+        """Return what tells it from others, as far as can be told."""
+        return f"generator {self.name}"
+
+    def blocks(self, mark: Mark, epoch: int) -> Generator[Block, None, None]:
+        """Yield what the function yields; behind a mark, by going through all before it once more."""
+        elements = iter(self.function())
+        at, size = 0, 1
+        try:
+            while at < (mark or 0):
+                at += len(list(islice(elements, min(_MOST, mark - at)))) or mark
+            while values := list(islice(elements, size)):
+                marks = range(at + 1, at + len(values) + 1)
+                yield Block(self._checked(values, at), marks)
+                at += len(values)
+                size = min(_MOST, 2 * size)  # the first is there at once, however slow they are
+        finally:
+            close = getattr(elements, "close", None)
+            if close is not None:
+                close()
+
+    def _checked(self, values: list[Any], first: int) -> Values:
+        if self.schema is None:
+            return values
+        try:
+            return self.schema.decode(self.schema.encode_rows(values))
+        except Exception as error:
+            error.add_note(f"{self.name}: among its elements {first} to {first + len(values) - 1}")
+            raise

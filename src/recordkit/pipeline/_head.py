@@ -1,0 +1,316 @@
+"""Heads: where elements come from. Records by their numbers in any order, or one after the other."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from recordkit import workers as _workers
+from recordkit.workers import AUTO, Processes, Workers
+
+from ._blocks import Block, Piece, Told, joined
+from ._crew import Crew
+from ._order import Every, Facts, Order
+from ._processes import in_processes
+from ._stages import check_even
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ._blocks import Mark
+    from ._profile import Profile
+    from ._steps import Section
+
+    Blocks = Generator[Block, None, None]
+
+_BLOCK_SECONDS = 0.03  # so long takes a block: longer and the first one is late, shorter and there is more to hand over
+_FIRST_BLOCK = 64
+_BLOCK_BYTES = 2 << 20
+
+
+class Loaded(Protocol):
+    """Records that were read, to be made something of."""
+
+    def piece(self, start: int, stop: int) -> Piece:
+        """Return records [start, stop) of them as elements; those that are damaged may be lacking."""
+        ...
+
+
+class Span(NamedTuple):
+    """Places [first, stop) of an order, and what was read of them, or is still to be."""
+
+    first: int
+    stop: int
+    loaded: tuple[tuple[Loaded, int, int], ...] = ()
+
+
+class Source(Facts, Protocol):
+    """What has records with numbers. Can be pickled."""
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        ...
+
+    @property
+    def indexed(self) -> bool:
+        """Whether a record can be had by its number."""
+        ...
+
+    @property
+    def exact(self) -> bool:
+        """Whether every record gives an element: none is passed over."""
+        ...
+
+    @property
+    def ahead_bytes(self) -> int | None:
+        """How much should be read at once, where records are costly to get one by one; None where they are not."""
+        ...
+
+    def count(self) -> int:
+        """Return how many records there are."""
+        ...
+
+    def load(self, numbers: NDArray[np.int64]) -> Loaded:
+        """Read records."""
+        ...
+
+    def stream(
+        self, first: int, count: int | None, size: int, section: Section, workers: int
+    ) -> Iterator[tuple[Piece, list[float], float]]:
+        """Yield what becomes of records from number `first` on, `size` at a time.
+
+        With it come the seconds that each step took, and those of decoding.
+        """
+        ...
+
+    def place(self, number: int) -> str:
+        """Name the file and record of a number."""
+        ...
+
+    def digest(self) -> str:
+        """Return what tells these records from all others."""
+        ...
+
+
+@dataclass
+class Sizes:
+    """How many records are taken at a time: fewer where they take long, and whole batches."""
+
+    unit: int
+    most: int
+    size: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.most = max(self.unit, self.most // self.unit * self.unit)
+        self.size = min(self.most, -(-_FIRST_BLOCK // self.unit) * self.unit)
+
+    def learn(self, records: int, seconds: float) -> None:
+        """Take note of how long some took."""
+        fitting = int(records * _BLOCK_SECONDS / max(seconds, 1e-6))
+        wanted = min(max(fitting, self.size // 4), self.size * 4)
+        self.size = min(self.most, max(self.unit, wanted // self.unit * self.unit))
+
+
+@dataclass(frozen=True)
+class Fetch:
+    """Records in an order, and what steps make of them. Can be pickled, to be done by processes."""
+
+    source: Source
+    order: Order | Every
+    section: Section
+
+    def make(self, span: Span) -> tuple[Piece, list[float], float]:
+        """Return what the places of a span become, how many seconds each step took, and reading and decoding."""
+        begun = time.perf_counter()
+        parts = span.loaded or ((self.source.load(self.order.numbers(*span[:2])), 0, span.stop - span.first),)
+        piece = _one([loaded.piece(start, stop) for loaded, start, stop in parts])
+        reading = time.perf_counter() - begun
+        return (*self.section.run(piece, _Numbers(self, span.first).place), reading)
+
+
+def _one(pieces: list[Piece]) -> Piece:
+    if len(pieces) == 1:
+        return pieces[0]
+    taken, ends = 0, []
+    for piece in pieces:
+        ends += [end + taken for end in piece.ends]
+        taken += piece.taken
+    return Piece(joined([piece.values for piece in pieces]), ends, taken)
+
+
+class _Numbers:
+    """Names the places of a span, if anybody asks."""
+
+    def __init__(self, fetch: Fetch, first: int) -> None:
+        self._fetch = fetch
+        self._first = first
+
+    def place(self, at: int) -> str:
+        number = int(self._fetch.order.numbers(self._first + at, self._first + at + 1)[0])
+        return self._fetch.source.place(number)
+
+
+class Spans:
+    """Gives out the places of an order, some at a time, to whichever thread asks.
+
+    Where records are read in large pieces, the next one is on its way while this one is given.
+
+    Attributes:
+        failure: What went wrong in reading.
+    """
+
+    def __init__(self, fetch: Fetch, sizes: Sizes, ahead: int | None) -> None:
+        self._fetch = fetch
+        self._sizes = sizes
+        self._ahead = ahead  # records
+        self._lock = threading.Lock()
+        self._at = 0
+        self._loaded: list[tuple[int, int, Loaded]] = []
+        self._next: tuple[int, int, Future[Loaded]] | None = None
+        self._pool = ThreadPoolExecutor(1, "recordkit-ahead") if ahead else None
+        self.failure: BaseException | None = None
+
+    def take(self) -> tuple[int, int, Span] | None:
+        """Return the next places; None at the end, and behind a failure."""
+        with self._lock:
+            first, stop = self._at, min(self._fetch.order.count, self._at + self._sizes.size)
+            if first >= stop or self.failure is not None:
+                return None
+            try:
+                loaded = self._read(first, stop) if self._pool is not None else ()
+            except BaseException as error:
+                self.failure = error
+                return None
+            self._at = stop
+            return first, stop - first, Span(first, stop, loaded)
+
+    def all(self) -> Iterator[Span]:
+        """Yield all spans."""
+        while (taken := self.take()) is not None:
+            yield taken[2]
+
+    def _read(self, first: int, stop: int) -> tuple[tuple[Loaded, int, int], ...]:
+        while not self._loaded or self._loaded[-1][1] < stop:
+            start, end, coming = self._next or self._ask(self._loaded[-1][1] if self._loaded else 0)
+            self._next = None
+            self._loaded.append((start, end, coming.result()))
+            if end < self._fetch.order.count:
+                self._next = self._ask(end)
+        self._loaded = [each for each in self._loaded if each[1] > first]
+        spans = [(each, max(first, start) - start, min(stop, end) - start) for start, end, each in self._loaded]
+        return tuple(span for span in spans if span[1] < span[2])
+
+    def _ask(self, first: int) -> tuple[int, int, Future[Loaded]]:
+        assert self._ahead is not None
+        assert self._pool is not None
+        fetch = self._fetch
+        stop = fetch.order.window_end(first, min(fetch.order.count, first + self._ahead))
+        return first, stop, self._pool.submit(lambda: fetch.source.load(fetch.order.numbers(first, stop)))
+
+    def close(self) -> None:
+        """Let the thread go."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+@dataclass(frozen=True)
+class Ordered:
+    """Records in the order that a chain of operations tells."""
+
+    source: Source
+    ops: tuple[Any, ...]
+    section: Section
+    unit: int
+    workers: Workers
+    profile: Profile
+    every: tuple[int, int] | None = None
+
+    def order(self, mark: Mark, epoch: int) -> Order | Every:
+        """Return the order from a mark on."""
+        given = 0
+        if self.every is not None:
+            mark, given = mark or (None, 0)
+        order = Order.at(self.source.count(), self.ops, self.source, epoch, mark)
+        for count, shard in order.shards():
+            check_even(count, shard)
+        return order if self.every is None else Every(order, self.unit, *self.every, given)
+
+    def count(self) -> int | None:
+        """Return how many records are given."""
+        return self.order(None, 0).count
+
+    def blocks(self, mark: Mark, epoch: int) -> Blocks:
+        """Yield what steps make of the records behind a mark."""
+        order, source = self.order(mark, epoch), self.source
+        fetch = Fetch(source, order, self.section)
+        sizes = Sizes(self.unit, max(1, _BLOCK_BYTES // source.mean_bytes))
+        if isinstance(self.workers, Processes):
+            spans = Spans(fetch, sizes, None)
+            yield from self._marked(in_processes(spans.all(), fetch.make, self.workers.count), order, sizes)
+            return
+        spans = Spans(fetch, sizes, self._ahead())
+        grow = self.workers == AUTO and bool(self.section.steps)
+        crew = Crew(_workers.count(self.workers), spans.take, fetch.make, lambda: spans.failure, grow=grow)
+        self.profile.watch(crew)
+        try:
+            yield from self._marked(crew.results(), order, sizes)
+        finally:
+            crew.stop()
+            spans.close()
+
+    def _ahead(self) -> int | None:
+        """How many records to read at once."""
+        window = next((op.window for op in self.ops if getattr(op, "window", None)), None)
+        size = window or self.source.ahead_bytes
+        return None if size is None else max(1, size // self.source.mean_bytes)
+
+    def _marked(self, made: Iterator[tuple[Piece, list[float], float]], order: Order | Every, sizes: Sizes) -> Blocks:
+        at = 0
+        for piece, seconds, reading in made:
+            self.profile.note(self.section, piece, seconds, reading)
+            sizes.learn(piece.taken, sum(seconds) + reading)
+            marks = Told(range(at + 1, at + piece.taken + 1), order.mark)
+            at += piece.taken
+            if len(piece.values):
+                yield piece.block(marks)
+
+
+@dataclass(frozen=True)
+class InTurn:
+    """Records as they lie, one file after the other."""
+
+    source: Source
+    first: int
+    stop: int | None
+    section: Section
+    size: int
+    workers: Workers
+    profile: Profile
+
+    def count(self) -> int | None:
+        """Return how many records are given."""
+        if not self.source.indexed:
+            return None
+        count = self.source.count()
+        stop = count if self.stop is None else min(count, self.stop)
+        return max(0, stop - self.first)
+
+    def blocks(self, mark: Mark, epoch: int) -> Blocks:
+        """Yield what steps make of the records behind a mark."""
+        at = mark or 0
+        first = self.first + at
+        count = None if self.stop is None else max(0, self.stop - first)
+        pieces = self.source.stream(first, count, self.size, self.section, _workers.count(self.workers))
+        for piece, seconds, decoding in pieces:
+            self.profile.note(self.section, piece, seconds, decoding)
+            marks = range(at + 1, at + piece.taken + 1)
+            at += piece.taken
+            if len(piece.values):
+                yield piece.block(marks)

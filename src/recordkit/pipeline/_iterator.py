@@ -1,0 +1,78 @@
+"""Iteration: one epoch of a pipeline, element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ._blocks import elements
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+    from typing import Self
+
+    from ._blocks import Block, Mark
+    from ._joints import Flowing
+    from ._profile import Profile
+
+
+class PipelineIterator(Iterator[Any]):
+    """The elements of one epoch, and where it stands.
+
+    Close it, or use it in a `with` block, to stop before its end: workers are let go at once. Else that happens when it
+    is forgotten.
+
+    Attributes:
+        epoch: Which epoch it is.
+    """
+
+    def __init__(
+        self, flowing: Flowing, epoch: int, mark: Mark, profile: Profile, state: Callable[[int, Mark], dict[str, Any]]
+    ) -> None:
+        self.epoch = epoch
+        self._mark = mark
+        self._state = state
+        self._profile = profile
+        self._blocks = flowing.blocks(mark, epoch)
+        self._block: Block | None = None
+        self._given = 0
+        self._elements: Iterator[Any] = iter(())
+
+    def __next__(self) -> Any:
+        since = self._profile.asked()
+        while True:
+            for element in self._elements:
+                self._given += 1
+                self._profile.gave(since)
+                return element
+            self._leave()
+            self._block = next(self._blocks)
+            self._elements = iter(elements(self._block.values))
+
+    def _leave(self) -> None:
+        if self._block is not None and self._given:
+            self._mark = self._block.marks[self._given - 1]
+        self._block, self._given = None, 0
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return where this stands: behind the elements that were given, however many are on their way.
+
+        A few numbers, and the digest of the records. `pipe.resume(state)` goes on from there.
+        """
+        mark = self._mark
+        if self._block is not None and self._given:
+            mark = self._block.marks[self._given - 1]
+        return self._state(self.epoch, mark)
+
+    def close(self) -> None:
+        """Stop, and let the workers go."""
+        self._blocks.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,351 @@
+"""Stages: steps that have to see the elements one after the other.
+
+Each takes what gives it blocks from any mark on, and gives blocks from any mark on itself, by `run(upstream, mark,
+epoch)`. What it has to know to go on stands in its own marks, around those of the steps before it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from recordkit.columns import Batch
+from recordkit.errors import SchemaError
+from recordkit.workers import AUTO
+
+from . import _order
+from ._blocks import Block, Told, cut, cut_block, each, elements, joined
+from ._order import permuted
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Sequence
+
+    from ._blocks import Mark, Upstream, Values
+
+    Blocks = Generator[Block, None, None]
+
+_SLOTS, _REST = 8, 9  # what is drawn in a shuffle by a buffer: told apart from each other and from `_order`'s
+_DRAWN = 1 << 62
+_MOST_AHEAD = 16
+
+
+def wrapped(marks: Sequence[Mark], behind: Any) -> Told:
+    """Return marks with what a stage adds to each: `behind(i, mark)`."""
+    return Told(range(len(marks)), lambda i: behind(i, marks[i]))
+
+
+@dataclass(frozen=True)
+class Unbatch(_order.Said):
+    """The rows of each element: of a batch, a list, or an array."""
+
+    def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
+        """Yield a block for each element."""
+        before, given = mark or (None, 0)
+        with closing(upstream(before, epoch)) as blocks:
+            for element, after in each(blocks):
+                rows = rows_of(element)
+                count = len(rows)
+                marks = Told(range(1, count + 1), _mark_within(before, after, count))
+                if given < count:
+                    yield cut_block(Block(rows, marks), given, count)
+                before, given = after, 0
+
+
+def _mark_within(before: Mark, after: Mark, count: int) -> Any:
+    return lambda row: [after, 0] if row == count else [before, row]
+
+
+def rows_of(element: Any) -> Values:
+    """Return the rows that a batch was made of."""
+    if isinstance(element, Batch):
+        return element
+    if isinstance(element, dict):
+        return [dict(zip(element, row, strict=True)) for row in _rows_across(element.values())]
+    if isinstance(element, tuple):
+        rows = _rows_across(element)
+        return [type(element)(*row) for row in rows] if hasattr(element, "_fields") else rows
+    try:
+        return list(element)
+    except TypeError:
+        message = f"unbatch: expected a batch, a list or an array, found {type(element).__name__}"
+        raise SchemaError(message) from None
+
+
+def _rows_across(columns: Iterable[Any]) -> list[tuple[Any, ...]]:
+    each_rows = [rows_of(column) for column in columns]
+    lengths = {len(rows) for rows in each_rows}
+    if len(lengths) != 1:
+        message = f"unbatch: expected columns of one length, found {sorted(lengths)}"
+        raise SchemaError(message)
+    return list(zip(*map(elements, each_rows), strict=True))
+
+
+@dataclass(frozen=True)
+class Enumerate(_order.Said):
+    """Each element with its number."""
+
+    def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
+        """Yield pairs of number and element."""
+        before, number = mark or (None, 0)
+        with closing(upstream(before, epoch)) as blocks:
+            for block in blocks:
+                first, number = number, number + len(block.values)
+                pairs = list(enumerate(elements(block.values), first))
+                yield Block(pairs, wrapped(block.marks, lambda i, mark, first=first: [mark, first + i + 1]))
+
+
+@dataclass(frozen=True)
+class Take(_order.Take):
+    """The first elements, counted as they come."""
+
+    def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
+        """Yield blocks until there are enough."""
+        before, given = mark or (None, 0)
+        if given >= self.elements:
+            return
+        with closing(upstream(before, epoch)) as blocks:
+            for block in blocks:
+                first, given = given, given + len(block.values)
+                taken = cut_block(block, 0, self.elements - first)
+                yield Block(taken.values, wrapped(taken.marks, lambda i, mark, first=first: [mark, first + i + 1]))
+                if given >= self.elements:
+                    return
+
+
+@dataclass(frozen=True)
+class Skip(_order.Skip):
+    """All but the first elements, counted as they come."""
+
+    def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
+        """Yield what comes behind them; whoever has a mark is behind them."""
+        left = self.elements if mark is None else 0
+        with closing(upstream(mark, epoch)) as blocks:
+            for block in blocks:
+                count = len(block.values)
+                if count > left:
+                    yield cut_block(block, left, count)
+                left = max(0, left - count)
+
+
+@dataclass(frozen=True)
+class Repeat(_order.Repeat):
+    """Everything again, each pass as an epoch of its own."""
+
+    def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
+        """Yield all passes."""
+        number, before = mark or (0, None)
+        while self.times is None or number < self.times:
+            any_given = before is not None
+            with closing(upstream(before, self.epoch(epoch, number))) as blocks:
+                for block in blocks:
+                    any_given = any_given or bool(len(block.values))
+                    yield Block(block.values, wrapped(block.marks, lambda i, mark, number=number: [number, mark]))
+            if not any_given:
+                return  # nothing, however often
+            number, before = number + 1, None
+
+
+@dataclass(frozen=True)
+class Shard(_order.Shard):
+    """Every `world`-th element, counted as they come."""
+
+    def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
+        """Yield one element of each round, once the round is whole."""
+        held: list[Any] = []
+        last = mark
+        with closing(upstream(mark, epoch)) as blocks:
+            for element, last in each(blocks):
+                held.append(element)
+                if len(held) == self.world:
+                    yield Block([held[self.rank]], [last])
+                    held = []
+        if not held or self.uneven == "drop":
+            return
+        if self.uneven == "error":
+            raise _uneven(len(held), self.world)
+        with closing(_endless(upstream, epoch)) as firsts:  # what comes first comes once more
+            again = list(islice(firsts, self.world))
+        yield Block([(held + again)[self.rank]], [last])
+
+
+def _endless(upstream: Upstream, epoch: int) -> Generator[Any, None, None]:
+    while True:
+        with closing(upstream(None, epoch)) as blocks:
+            for element, _ in each(blocks):
+                yield element
+
+
+def _uneven(left: int, world: int) -> SchemaError:
+    message = (
+        f"shard: the elements do not come out even for {world} ranks: {left} are left\n"
+        '  uneven="pad" gives some of them once more, uneven="drop" leaves the last ones out.'
+    )
+    return SchemaError(message)
+
+
+@dataclass(frozen=True)
+class EveryOne(_order.Said):
+    """Element `first`, and from there every `step`-th."""
+
+    first: int
+    step: int
+
+    def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
+        """Yield those elements."""
+        before, number = mark or (None, 0)
+        with closing(upstream(before, epoch)) as blocks:
+            for block in blocks:
+                start = (self.first - number) % self.step
+                for i in range(start, len(block.values), self.step):
+                    only = cut_block(block, i, i + 1)
+                    yield Block(only.values, [[only.marks[0], number + i + 1]])
+                number += len(block.values)
+
+
+@dataclass(frozen=True)
+class BufferShuffle(_order.Said):
+    """A random one of `buffer` elements, in whose place comes the next."""
+
+    seed: int
+    buffer: int
+
+    def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
+        """Yield shuffled blocks. What was in the buffer at a mark is only known from the beginning."""
+        given = mark or 0
+        at = 0
+        for values in self._shuffled(upstream, epoch):
+            count = len(values)
+            if at + count > given:
+                numbers = range(at + 1, at + count + 1)
+                yield cut_block(Block(values, Told(numbers, int)), given - at, count)
+            at += count
+
+    def _shuffled(self, upstream: Upstream, epoch: int) -> Generator[Values, None, None]:
+        held: list[Values] = []
+        buffer: Values | None = None
+        drawn = 0
+        with closing(upstream(None, epoch)) as blocks:
+            for block in blocks:
+                values = block.values
+                if buffer is None:
+                    room = self.buffer - sum(map(len, held))
+                    held.append(cut(values, 0, room))
+                    if len(values) < room:
+                        continue
+                    buffer, values = joined(held), cut(values, room, len(values))
+                if len(values):
+                    given, buffer = self._swapped(buffer, values, drawn, epoch)
+                    drawn += len(values)
+                    yield given
+        buffer = buffer if buffer is not None else joined(held) if held else []
+        if len(buffer):
+            yield _picked(buffer, permuted(np.arange(len(buffer)), len(buffer), self.seed, epoch, _REST))
+
+    def _swapped(self, buffer: Values, values: Values, drawn: int, epoch: int) -> tuple[Values, Values]:
+        """Return what comes out when values go in, one after the other, and the buffer then."""
+        size, count = len(buffer), len(values)
+        slots = permuted(np.arange(drawn, drawn + count), _DRAWN, self.seed, epoch, _SLOTS) % size
+        # A slot holds what came into it last: of these values, or what was in the buffer.
+        order = np.argsort(slots, kind="stable")
+        again = np.flatnonzero(slots[order][1:] == slots[order][:-1])
+        out = slots.copy()
+        out[order[again + 1]] = size + order[again]
+        kept = np.arange(size)
+        kept[slots] = size + np.arange(count)
+        both = joined([buffer, values])
+        return _picked(both, out), _picked(both, kept)
+
+
+def _picked(values: Values, places: Any) -> Values:
+    if not isinstance(values, Batch):
+        return [values[i] for i in places.tolist()]
+    taken = values.take(places)
+    for name in taken:  # now: else every block would hold on to all those before it
+        taken[name]
+    return taken
+
+
+@dataclass(frozen=True)
+class Prefetch(_order.Said):
+    """Elements made before they are asked for, by a thread of its own."""
+
+    elements: int | str = AUTO
+
+    def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
+        """Yield the same blocks."""
+        ahead = _Ahead(upstream(mark, epoch), self.elements)
+        try:
+            yield from ahead.blocks()
+        finally:
+            ahead.stop()
+
+
+class _Ahead:
+    """A thread that goes through blocks, at most so many elements ahead of who takes them."""
+
+    def __init__(self, blocks: Blocks, limit: int | str) -> None:
+        self._source = blocks
+        self._auto = limit == AUTO
+        self._limit = 2 if self._auto else int(limit)
+        self._ready: deque[Block] = deque()
+        self._size = 0
+        self._change = threading.Condition()
+        self._ended = self._stopped = False
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="recordkit-prefetch", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            for block in self._source:
+                with self._change:
+                    self._ready.append(block)
+                    self._size += len(block.values)
+                    self._change.notify_all()
+                    while self._size >= self._limit and not self._stopped:
+                        self._change.wait()
+                    if self._stopped:
+                        return
+        except BaseException as error:
+            self._failure = error
+        finally:
+            self._source.close()
+            with self._change:
+                self._ended = True
+                self._change.notify_all()
+
+    def blocks(self) -> Blocks:
+        """Yield what is ready, and wait for what is not."""
+        while True:
+            with self._change:
+                if not self._ready and self._auto and not self._ended:
+                    self._limit = min(2 * self._limit, _MOST_AHEAD)
+                while not self._ready and not self._ended:
+                    self._change.wait()
+                if not self._ready:
+                    break
+                block = self._ready.popleft()
+                self._size -= len(block.values)
+                self._change.notify_all()
+            yield block
+        if self._failure is not None:
+            raise self._failure
+
+    def stop(self) -> None:
+        """Let the thread go."""
+        with self._change:
+            self._stopped = True
+            self._change.notify_all()
+        self._thread.join(1.0)
+
+
+def check_even(count: int, shard: _order.Shard) -> None:
+    """Raise if the elements do not come out even and that was to be an error."""
+    if shard.uneven == "error" and count % shard.world:
+        raise _uneven(count % shard.world, shard.world)

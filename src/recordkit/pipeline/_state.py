@@ -1,0 +1,63 @@
+"""State: where an iteration stands, in a few numbers that JSON can hold."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from recordkit.errors import StateError
+
+FORMAT: Final = 1
+
+
+def made(epoch: int, at: Any, dataset: str, order: list[str], ranks: list[int] | None) -> dict[str, Any]:
+    """Return a state.
+
+    Args:
+        epoch: Which epoch it is.
+        at: The mark of what was given last.
+        dataset: The digest of the records.
+        order: The steps that tell which elements come when, in words.
+        ranks: Rank and world, where the state is of no use to others.
+    """
+    state: dict[str, Any] = {"format": FORMAT, "epoch": epoch, "at": at, "dataset": dataset, "order": order}
+    return state if ranks is None else {**state, "ranks": ranks}
+
+
+def checked(state: Any, dataset: str, order: list[str], ranks: list[int] | None, tied: str | None) -> tuple[int, Any]:
+    """Return the epoch and mark of a state.
+
+    Raises:
+        StateError: It is none, or of another dataset, of other steps, or of other ranks.
+    """
+    if not isinstance(state, dict) or not {"format", "epoch", "at", "dataset", "order"} <= state.keys():
+        message = f"expected what state_dict() returned, found {type(state).__name__}"
+        raise StateError(message)
+    if state["format"] != FORMAT:
+        message = (
+            f"the state has format {state['format']}, and this recordkit knows {FORMAT}\n  Install a newer recordkit."
+        )
+        raise StateError(message)
+    if state["dataset"] != dataset:
+        message = (
+            "the records are not those that the state is of: "
+            f"expected digest {state['dataset'][:16]}, found {dataset[:16]}\n"
+            "  Open the dataset that the run was begun with, or begin again."
+        )
+        raise StateError(message)
+    then = state.get("ranks")
+    if then is not None and then != ranks:
+        found = "no ranks" if ranks is None else f"rank {ranks[0]} of {ranks[1]}"
+        message = (
+            f"the state is of rank {then[0]} of {then[1]}, and cannot be gone on from by {found}: "
+            f"{tied or 'its steps'} gives each rank elements that others know nothing of\n  Resume with the same ranks."
+        )
+        raise StateError(message)
+    if list(state["order"]) != order:
+        expected, found = _line(state["order"]), _line(order)
+        message = f"the steps are not those that the state is of\n  expected {expected}\n  found    {found}"
+        raise StateError(message)
+    return state["epoch"], state["at"]
+
+
+def _line(order: Any) -> str:
+    return " > ".join(map(str, order)) or "records as they lie"

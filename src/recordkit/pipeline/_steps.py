@@ -1,0 +1,330 @@
+"""Steps that look at each element alone, so that any number of them can be in work at once.
+
+A step is plain data, and can be sent to another process if what it was given can.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from recordkit import images
+from recordkit.columns import Batch, BytesColumn, Ragged
+from recordkit.errors import CorruptRecordError, SchemaError
+from recordkit.workers import AUTO, Workers
+
+from ._blocks import Block, Piece, Place, Values, cut, elements, joined
+from ._collate import Fill, collate
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from recordkit.expressions import Expression
+
+    from ._blocks import Mark, Upstream
+
+
+class Step(Protocol):
+    """One that looks at each element alone."""
+
+    @property
+    def keeps(self) -> bool:
+        """Whether it makes one element of each."""
+        ...
+
+    def apply(self, piece: Piece, place: Place) -> Piece:
+        """Return what elements become.
+
+        Args:
+            piece: The elements.
+            place: Names where those that the piece was made of came from.
+        """
+        ...
+
+
+def name_of(function: Any) -> str:
+    """Return what people call a function."""
+    return str(getattr(function, "__qualname__", None) or getattr(function, "__name__", None) or repr(function))
+
+
+@dataclass(frozen=True)
+class Map:
+    """What a function makes of each element."""
+
+    function: Callable[[Any], Any]
+    workers: Workers = AUTO
+    keeps = True
+
+    def apply(self, piece: Piece, place: Place) -> Piece:
+        """Call the function with each element."""
+        return piece._replace(values=list(_called(self.function, piece, place, "map")))
+
+    def __str__(self) -> str:
+        return f"Map({name_of(self.function)})"
+
+
+@dataclass(frozen=True)
+class MapBatches:
+    """What a function makes of columns, as many rows as there were."""
+
+    function: Callable[[Any], Any]
+    workers: Workers = AUTO
+    keeps = True
+
+    def apply(self, piece: Piece, place: Place) -> Piece:
+        """Call the function with the columns."""
+        if not len(piece.values):
+            return piece
+        try:
+            made = self.function(collate(piece.values))
+        except Exception as error:
+            first, last = place(int(piece.ends[0]) - 1), place(int(piece.ends[-1]) - 1)
+            error.add_note(f"map_batches({name_of(self.function)}) failed on the rows from {first} to {last}")
+            raise
+        return piece._replace(values=self._rows(made, len(piece.values)))
+
+    def _rows(self, made: Any, count: int) -> Values:
+        batch = made if isinstance(made, Batch) else _as_batch(made)
+        if batch is None or len(batch) != count:
+            found = _found(made) if batch is None else f"{len(batch)} rows"
+            message = (
+                f"map_batches({name_of(self.function)}): expected columns of {count} rows, found {found}\n"
+                "  Return a dict of columns, or the batch. To leave rows out: filter. To give other rows: batch first."
+            )
+            raise SchemaError(message, expected=f"{count} rows", found=found)
+        return batch
+
+    def __str__(self) -> str:
+        return f"MapBatches({name_of(self.function)})"
+
+
+def _as_batch(columns: Any) -> Batch | None:
+    if not isinstance(columns, Mapping):
+        return None
+    kept = {name: col if isinstance(col, BytesColumn | Ragged) else _column(col) for name, col in columns.items()}
+    if not all(isinstance(column, BytesColumn | Ragged) or column.ndim for column in kept.values()):
+        return None
+    lengths = {len(column) for column in kept.values()}
+    return Batch(kept, lengths.pop()) if len(lengths) == 1 else None
+
+
+def _found(made: Any) -> str:
+    if not isinstance(made, Mapping):
+        return type(made).__name__
+    sized = {name: hasattr(column, "__len__") and not isinstance(column, Mapping) for name, column in made.items()}
+    each = (f"{name}: {f'{len(made[name])} rows' if sized[name] else type(made[name]).__name__}" for name in made)
+    return ", ".join(each) or "no columns"
+
+
+def _column(values: Any) -> Any:
+    texts = isinstance(values, list) and values and isinstance(values[0], str | bytes)
+    return BytesColumn.of(values) if texts else np.asarray(values)
+
+
+@dataclass(frozen=True)
+class Filter:
+    """The elements for which a function says yes."""
+
+    function: Callable[[Any], Any]
+    workers: Workers = AUTO
+    keeps = False
+
+    def apply(self, piece: Piece, place: Place) -> Piece:
+        """Ask the function about each element."""
+        answers = _called(self.function, piece, place, "filter")
+        return _kept(piece, np.fromiter(map(bool, answers), np.bool_, len(piece.values)))
+
+    def __str__(self) -> str:
+        return f"Filter({name_of(self.function)})"
+
+
+@dataclass(frozen=True)
+class Where:
+    """The rows that an expression takes."""
+
+    expression: Expression
+    keeps = False
+
+    def apply(self, piece: Piece, place: Place) -> Piece:
+        """Ask the columns."""
+        if not isinstance(piece.values, Batch):
+            message = (
+                f"filter({str(self.expression)!r}): expected rows of a dataset, found what map has made of them\n"
+                "  Put it before map, or give a function."
+            )
+            raise SchemaError(message)
+        return _kept(piece, self.expression.mask(piece.values))
+
+    def __str__(self) -> str:
+        return f"Filter({str(self.expression)!r})"
+
+
+def _kept(piece: Piece, mask: NDArray[np.bool_]) -> Piece:
+    if mask.all():
+        return piece
+    kept = np.flatnonzero(mask)
+    values, ends = piece.values, piece.ends
+    picked = values.take(kept) if isinstance(values, Batch) else [values[i] for i in kept.tolist()]
+    return Piece(picked, [ends[i] for i in kept.tolist()], piece.taken)
+
+
+def _called(function: Callable[[Any], Any], piece: Piece, place: Place, what: str) -> Iterator[Any]:
+    for i, element in enumerate(elements(piece.values)):
+        try:
+            yield function(element)
+        except Exception as error:
+            error.add_note(f"{place(int(piece.ends[i]) - 1)}: {what}({name_of(function)}) failed")
+            raise
+
+
+@dataclass(frozen=True)
+class DecodeImages:
+    """The pixels of encoded pictures, in place of their bytes."""
+
+    field: str
+    size: tuple[int, int] | None = None
+    options: tuple[tuple[str, Any], ...] = ()
+    keeps = True
+
+    def apply(self, piece: Piece, place: Place) -> Piece:
+        """Decode the pictures of each row."""
+        if isinstance(piece.values, Batch):
+            column = self._decoded(piece.values, piece, place)
+            columns = {name: column if name == self.field else piece.values._columns[name] for name in piece.values}
+            return piece._replace(values=Batch(columns, len(piece.values), piece.values._valid))
+        batches = piece.values and isinstance(piece.values[0], Batch)
+        return piece._replace(values=[self._in_batch(v) if batches else self._in_row(v) for v in piece.values])
+
+    def _decoded(self, batch: Batch, piece: Piece, place: Place) -> Any:
+        column = batch[self.field] if self.field in batch else None  # noqa: SIM401 - a batch is no dict
+        if not isinstance(column, BytesColumn) or column.text:
+            raise self._no_pictures(batch, column)
+        try:
+            return _pixels(images.decode_batch(column, self.size, **dict(self.options)))
+        except CorruptRecordError as error:
+            where = "" if error.record is None else f"{place(int(piece.ends[error.record]) - 1)}: "
+            message = f"{where}{self.field}: {error}"
+            raise CorruptRecordError(message, record=error.record) from error
+
+    def _in_batch(self, batch: Batch) -> Batch:
+        alone = Piece(batch, range(1, len(batch) + 1), len(batch))
+        values = self.apply(alone, lambda i: f"row {i} of a batch").values
+        assert isinstance(values, Batch)
+        return values
+
+    def _in_row(self, row: Any) -> Any:
+        if not isinstance(row, Mapping) or not isinstance(row.get(self.field), bytes | bytearray | memoryview):
+            raise self._no_pictures(row if isinstance(row, Mapping) else (), None)
+        pixels = images.decode_batch([row[self.field]], self.size, **dict(self.options))
+        return {**row, self.field: pixels[0]}
+
+    def _no_pictures(self, names: Iterable[str], column: Any) -> SchemaError:
+        found = f"the fields {', '.join(names) or 'none'}" if column is None else type(column).__name__
+        message = f"decode_images({self.field!r}): expected a field of encoded pictures, found {found}"
+        return SchemaError(message, expected="encoded pictures", found=found)
+
+    def __str__(self) -> str:
+        size = f", size={self.size}" if self.size else ""
+        options = "".join(f", {name}={value!r}" for name, value in self.options)
+        return f"DecodeImages({self.field!r}{size}{options})"
+
+
+def _pixels(pictures: Any) -> Any:
+    """Pictures of one size as an array, of several as Ragged."""
+    return pictures if isinstance(pictures, np.ndarray) else collate(list(pictures))
+
+
+@dataclass(frozen=True)
+class Group:
+    """Batches of `size` elements, the last one shorter.
+
+    Where every record gives one element, it knows which ones a batch is made of, and batches can be made side by side.
+
+    Attributes:
+        pad: What fills up rows that are ragged.
+        lists: Whether elements are listed as they are.
+    """
+
+    size: int
+    drop_last: bool = False
+    pad: Fill = None
+    lists: bool = False
+    keeps = False
+
+    def apply(self, piece: Piece, place: Place) -> Piece:
+        """Return the batches of elements of which the first begins one."""
+        values, ends, count = piece.values, piece.ends, len(piece.values)
+        stops = list(range(self.size, count + 1, self.size))
+        if count % self.size and not self.drop_last:
+            stops.append(count)
+        if len(stops) == 1:
+            return Piece([self._batch(cut(values, 0, stops[0]))], [ends[stops[0] - 1]], piece.taken)
+        batches = [self._batch(cut(values, (stop - 1) // self.size * self.size, stop)) for stop in stops]
+        return Piece(batches, [ends[stop - 1] for stop in stops], piece.taken)
+
+    def _batch(self, values: Values) -> Any:
+        return values if self.lists else collate(values, self.pad)
+
+    def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Generator[Block, None, None]:
+        """Yield the batches of elements that come one block after the other."""
+        held: list[Values] = []
+        size, last = 0, mark
+        for block in upstream(mark, epoch):
+            start, count = 0, len(block.values)
+            made, marks = [], []
+            while size + count - start >= self.size:
+                stop = start + self.size - size
+                made.append(self._batch(joined([*held, cut(block.values, start, stop)])))
+                marks.append(block.marks[stop - 1])
+                held, size, start = [], 0, stop
+            if start < count:
+                held.append(cut(block.values, start, count))
+                size += count - start
+                last = block.marks[count - 1]
+            if made:
+                yield Block(made, marks)
+        if held and not self.drop_last:
+            yield Block([self._batch(joined(held))], [last])
+
+    def __str__(self) -> str:
+        rest = (", drop_last=True" if self.drop_last else "") + (f", pad={self.pad!r}" if self.pad is not None else "")
+        return f"Batch({self.size}{rest})"
+
+
+@dataclass(frozen=True)
+class Section:
+    """Steps that follow each other and look at each element alone: done together, while what they need is at hand."""
+
+    steps: tuple[Step, ...] = ()
+    numbers: tuple[int, ...] = ()  # which steps of the pipeline they are
+
+    def run(self, piece: Piece, place: Place) -> tuple[Piece, list[float]]:
+        """Return what elements become, and how many seconds each step took."""
+        seconds, begun = [], time.perf_counter()
+        for step in self.steps:
+            piece = step.apply(piece, place)
+            now = time.perf_counter()
+            seconds.append(now - begun)
+            begun = now
+        return piece, seconds
+
+    @property
+    def keeps(self) -> bool:
+        """Whether it makes one element of each."""
+        return all(step.keeps for step in self.steps)
+
+
+def aligned(steps: Sequence[Any]) -> Group | None:
+    """Return the step that makes batches, if those before it keep one element for each record."""
+    for step in steps:
+        if isinstance(step, Group):
+            return step
+        if not step.keeps:
+            return None
+    return None
