@@ -220,3 +220,8 @@ def start_writeback(descriptor: int, offset: int, size: int) -> None:
     """
     Let the system begin to write this part of a file to the disk, without waiting for it.
     """
+
+def permute(indices: numpy.typing.NDArray[numpy.int64], count: int, seed: int, epoch: int, salt: int) -> numpy.typing.NDArray[numpy.int64]:
+    """
+    Return the images of indices under a keyed bijection of [0, count); seed, epoch and salt are less than 2**64.
+    """
