@@ -1,16 +1,21 @@
-// Records at known places of a file.
+// Records at known places of files.
 #include "core/places.h"
 
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <set>
+
 #include "bindings/bindings.h"
+#include "core/fetch.h"
+#include "core/place_table.h"
 
 namespace recordkit {
 namespace {
 
 using namespace nb::literals;
-using Numbers = nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <typename T>
+using Numbers = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 std::tuple<nb::object, nb::object, int, uint64_t> hop_over_file(int descriptor, uint64_t offset,
                                                                 size_t max_records) {
@@ -19,16 +24,122 @@ std::tuple<nb::object, nb::object, int, uint64_t> hop_over_file(int descriptor, 
           static_cast<int>(hops.fault), hops.offset};
 }
 
-std::tuple<Chunk, int> fetch_places(int descriptor, Numbers offsets, Numbers sizes, uint64_t first_record) {
+std::tuple<Chunk, int> fetch_places(int descriptor, Numbers<uint64_t> offsets, Numbers<uint64_t> sizes,
+                                    uint64_t first_record) {
   if (offsets.size() != sizes.size()) throw nb::value_error("as many offsets as sizes");
   Fetched fetched = without_gil([&] {
     std::vector<Place> places(offsets.size());
     for (size_t i = 0; i < places.size(); ++i) places[i] = {offsets.data()[i], sizes.data()[i]};
-    return fetch(descriptor, places);
+    return fetch({&descriptor, 1}, places);
   });
   fetched.chunk.first_record = first_record;
   if (offsets.size() != 0) fetched.chunk.file_offset = offsets.data()[0];
   return {std::move(fetched.chunk), static_cast<int>(fetched.fault)};
+}
+
+// --- Many files at once
+
+using Tables = std::vector<const PlaceTable*>;
+using Blocks = std::set<std::tuple<uint32_t, uint64_t>>;
+
+Place checked_place(const Tables& tables, int64_t file, int64_t number) {
+  if (static_cast<uint64_t>(file) >= tables.size()) throw nb::index_error("there is no such file");
+  if (static_cast<uint64_t>(number) >= tables[file]->records())
+    throw nb::index_error("the file has no such record");
+  return {0, 0, static_cast<uint32_t>(file)};
+}
+
+// The blocks that the tables lack; if none, the places.
+Blocks look_up(const Tables& tables, const int64_t* numbers, std::span<Place> places) {
+  Blocks lacking;
+  for (size_t i = 0; i < places.size(); ++i) {
+    const PlaceTable& table = *tables[places[i].file];
+    const uint64_t number = static_cast<uint64_t>(numbers[i]);
+    if (!table.find(number, places[i])) lacking.emplace(places[i].file, number / table.block_records());
+  }
+  return lacking;
+}
+
+std::tuple<Chunk, int, std::vector<std::tuple<uint32_t, uint64_t>>> fetch_numbers(
+    const std::vector<int>& descriptors, const Tables& tables, Numbers<int64_t> files,
+    Numbers<int64_t> numbers) {
+  if (descriptors.size() != tables.size()) throw nb::value_error("as many descriptors as tables");
+  if (files.size() != numbers.size()) throw nb::value_error("as many files as numbers");
+  std::vector<Place> places(files.size());
+  for (size_t i = 0; i < places.size(); ++i)
+    places[i] = checked_place(tables, files.data()[i], numbers.data()[i]);
+  Blocks lacking;
+  Fetched fetched = without_gil([&] {
+    lacking = look_up(tables, numbers.data(), places);
+    return lacking.empty() ? fetch(descriptors, places) : Fetched();
+  });
+  return {std::move(fetched.chunk), static_cast<int>(fetched.fault), {lacking.begin(), lacking.end()}};
+}
+
+// --- One file
+
+std::vector<uint64_t> lacking_blocks(const PlaceTable& table, Numbers<int64_t> numbers) {
+  std::vector<Place> places(numbers.size());
+  for (size_t i = 0; i < places.size(); ++i) places[i] = checked_place({&table}, 0, numbers.data()[i]);
+  std::vector<uint64_t> blocks;
+  for (const auto& [file, block] : look_up({&table}, numbers.data(), places)) blocks.push_back(block);
+  return blocks;
+}
+
+std::tuple<nb::object, nb::object> places_of(const PlaceTable& table, Numbers<int64_t> numbers) {
+  Array<uint64_t> offsets(numbers.size()), sizes(numbers.size());
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    const uint64_t number = static_cast<uint64_t>(numbers.data()[i]);
+    Place place;
+    if (number >= table.records()) throw nb::index_error("the file has no such record");
+    if (!table.find(number, place)) throw nb::value_error("the table lacks a block");
+    offsets.push(place.offset);
+    sizes.push(place.size);
+  }
+  return {to_numpy(std::move(offsets)), to_numpy(std::move(sizes))};
+}
+
+void put_block(PlaceTable& table, uint64_t block, Numbers<uint64_t> starts, Numbers<uint64_t> sizes) {
+  if (block >= table.blocks()) throw nb::index_error("there is no such block");
+  if (starts.size() != table.records_in(block) || sizes.size() != starts.size())
+    throw nb::value_error("as many starts and sizes as the block has records");
+  table.put(block, starts.data(), sizes.data());
+}
+
+#define RECORDKIT_INTS "numpy.typing.NDArray[numpy.int64]"
+#define RECORDKIT_UINTS "numpy.typing.NDArray[numpy.uint64]"
+
+void bind_table(nb::module_& m) {
+  nb::class_<PlaceTable>(m, "PlaceTable",
+                         "Where the records of a file are, filled a block of records at a time.")
+      .def(
+          "__init__",
+          [](PlaceTable* self, uint64_t records, uint64_t block_records) {
+            if (block_records == 0) throw nb::value_error("a block has records");
+            new (self) PlaceTable(records, block_records);
+          },
+          "records"_a, "block_records"_a)
+      .def("__len__", &PlaceTable::records)
+      .def("put", &put_block, "block"_a, "starts"_a, "sizes"_a,
+           nb::sig("def put(self, block: int, starts: " RECORDKIT_UINTS ", sizes: " RECORDKIT_UINTS
+                   ") -> None"),
+           "Take where the frames of a block start, and how long they are.")
+      .def("lacking", &lacking_blocks, "numbers"_a,
+           nb::sig("def lacking(self, numbers: " RECORDKIT_INTS ") -> list[int]"),
+           "Return the blocks that have to be put in for these records.")
+      .def("places", &places_of, "numbers"_a,
+           nb::sig("def places(self, numbers: " RECORDKIT_INTS ") -> tuple[" RECORDKIT_UINTS
+                   ", " RECORDKIT_UINTS "]"),
+           "Return where the frames of these records start, and how long they are; their blocks must be "
+           "there.")
+      .def_prop_ro("nbytes", &PlaceTable::nbytes, "The memory that it takes.");
+  m.def("fetch_numbers", &fetch_numbers, "descriptors"_a, "tables"_a, "files"_a, "numbers"_a,
+        nb::sig("def fetch_numbers(descriptors: collections.abc.Sequence[int], tables: "
+                "collections.abc.Sequence[PlaceTable], files: " RECORDKIT_INTS ", numbers: " RECORDKIT_INTS
+                ") -> tuple[Chunk, int, list[tuple[int, int]]]"),
+        "Return the records with these numbers in these of the files, in this order, up to the first that is "
+        "not sound, and its fault (0: none). Where tables lack blocks, nothing is read: third, which (file, "
+        "block).");
 }
 
 }  // namespace
@@ -36,13 +147,13 @@ std::tuple<Chunk, int> fetch_places(int descriptor, Numbers offsets, Numbers siz
 void bind_places(nb::module_& m) {
   m.def("hop_over", &hop_over_file, "descriptor"_a, "offset"_a, "max_records"_a,
         nb::sig("def hop_over(descriptor: int, offset: int, max_records: int) -> "
-                "tuple[numpy.typing.NDArray[numpy.uint64], numpy.typing.NDArray[numpy.uint32], int, int]"),
+                "tuple[" RECORDKIT_UINTS ", numpy.typing.NDArray[numpy.uint32], int, int]"),
         "Return lengths and stored CRCs of payloads by headers and footers alone, the fault behind them (0: "
         "none) "
         "and its offset.");
   m.def("fetch", &fetch_places, "descriptor"_a, "offsets"_a, "sizes"_a, "first_record"_a = 0,
-        nb::sig("def fetch(descriptor: int, offsets: numpy.typing.NDArray[numpy.uint64], "
-                "sizes: numpy.typing.NDArray[numpy.uint64], first_record: int = 0) -> tuple[Chunk, int]"),
+        nb::sig("def fetch(descriptor: int, offsets: " RECORDKIT_UINTS ", sizes: " RECORDKIT_UINTS
+                ", first_record: int = 0) -> tuple[Chunk, int]"),
         "Return the records whose frames have these offsets and sizes, and the fault of the one behind the "
         "last "
         "(0: none).");
@@ -54,6 +165,7 @@ void bind_places(nb::module_& m) {
       },
       "chunks"_a, nb::sig("def join(chunks: collections.abc.Sequence[Chunk]) -> Chunk"),
       "Return the records of all chunks in one, copied.");
+  bind_table(m);
 }
 
 }  // namespace recordkit

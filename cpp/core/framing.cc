@@ -1,18 +1,23 @@
 #include "core/framing.h"
 
+#include "core/pool.h"
+
 namespace recordkit {
 
-Chunk chunk_of(Buffer&& framed, std::vector<Chunk::Span>&& records) {
-  framed.reserve(framed.size());
-  std::memset(framed.data() + framed.size(), 0, kPadding);
-  auto owner = std::make_shared<Buffer>(std::move(framed));
+Chunk chunk_of(std::shared_ptr<Buffer> framed, std::vector<Chunk::Span>&& records) {
+  framed->reserve(framed->size());
+  std::memset(framed->end(), 0, kPadding);
   Chunk chunk;
-  chunk.data = owner->data();
-  chunk.size = owner->size();
+  chunk.data = framed->data();
+  chunk.size = framed->size();
   chunk.readable = chunk.size + kPadding;
   chunk.records = std::move(records);
-  chunk.owner = std::move(owner);
+  chunk.owner = std::move(framed);
   return chunk;
+}
+
+Chunk chunk_of(Buffer&& framed, std::vector<Chunk::Span>&& records) {
+  return chunk_of(std::make_shared<Buffer>(std::move(framed)), std::move(records));
 }
 
 uint32_t crc32c_of(const Chunk& chunk) {
@@ -33,15 +38,32 @@ uint32_t crc32c_of(const Chunk& chunk) {
 Chunk pick(const Chunk& chunk, std::span<const uint64_t> indices) {
   size_t size = 0;
   for (const uint64_t i : indices) size += chunk.records[i].length + kFrameSize;
-  Buffer framed(size);
+  const std::shared_ptr<Buffer> framed = pooled_buffer(size);
   std::vector<Chunk::Span> records;
   records.reserve(indices.size());
   for (const uint64_t i : indices) {
     const Chunk::Span& record = chunk.records[i];
-    records.push_back({framed.size() + kHeaderSize, record.length});
-    framed.append(chunk.data + record.start - kHeaderSize, record.length + kFrameSize);
+    records.push_back({framed->size() + kHeaderSize, record.length});
+    framed->append(chunk.data + record.start - kHeaderSize, record.length + kFrameSize);
   }
-  return chunk_of(std::move(framed), std::move(records));
+  return chunk_of(framed, std::move(records));
+}
+
+Chunk join(std::span<const Chunk* const> chunks) {
+  size_t size = 0, count = 0;
+  for (const Chunk* chunk : chunks) {
+    size += chunk->size;
+    count += chunk->records.size();
+  }
+  const std::shared_ptr<Buffer> framed = pooled_buffer(size);
+  std::vector<Chunk::Span> spans;
+  spans.reserve(count);
+  for (const Chunk* chunk : chunks) {
+    for (const Chunk::Span& span : chunk->records)
+      spans.push_back({framed->size() + span.start, span.length});
+    framed->append(chunk->data, chunk->size);
+  }
+  return chunk_of(framed, std::move(spans));
 }
 
 ScanEnd hop(Chunk& chunk, uint64_t offset, size_t max_records, uint64_t max_bytes,

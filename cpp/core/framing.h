@@ -67,6 +67,7 @@ struct Chunk {
   uint64_t offset_of(size_t i) const { return file_offset + records[i].start - kHeaderSize; }
 };
 
+Chunk chunk_of(std::shared_ptr<Buffer> framed, std::vector<Chunk::Span>&& records);
 Chunk chunk_of(Buffer&& framed, std::vector<Chunk::Span>&& records);
 
 // The CRC of all bytes of the chunk, frames included, made from the payloads' own where that is cheaper.
@@ -74,6 +75,9 @@ uint32_t crc32c_of(const Chunk& chunk);
 
 // Copies of these records, in this order. REQUIRES: every index is less than chunk.records.size()
 Chunk pick(const Chunk& chunk, std::span<const uint64_t> indices);
+
+// Copies of all records, one chunk behind the other. It has no place in a file.
+Chunk join(std::span<const Chunk* const> chunks);
 
 // Where a walk over records stopped: every record before `offset` is in the chunk; `fault` says why, none at
 // a clean end.

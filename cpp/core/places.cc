@@ -1,37 +1,11 @@
 #include "core/places.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <numeric>
-#include <system_error>
+
+#include "core/descriptor.h"
 
 namespace recordkit {
 namespace {
-
-constexpr uint64_t kBelieved = uint64_t{1} << 20;
-constexpr uint64_t kLastOffset = INT64_MAX;  // that the system takes
-
-uint64_t size_of(int descriptor) {
-  struct stat facts;
-  if (::fstat(descriptor, &facts) != 0) throw std::system_error(errno, std::generic_category());
-  return static_cast<uint64_t>(facts.st_size);
-}
-
-// As many of `size` bytes at `offset` as there are.
-size_t read_at(int descriptor, uint64_t offset, uint8_t* to, size_t size) {
-  size_t done = 0;
-  while (done < size) {
-    const ssize_t got = ::pread(descriptor, to + done, size - done, static_cast<off_t>(offset + done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw std::system_error(errno, std::generic_category());
-    if (got == 0) break;
-    done += static_cast<size_t>(got);
-  }
-  return done;
-}
 
 // A view of the file that is moved on as the hops go.
 class Window {
@@ -88,76 +62,6 @@ Hops hop_over(int descriptor, uint64_t offset, size_t max_records) {
     hops.offset = next;
   }
   return hops;
-}
-
-Fetched fetch(int descriptor, std::span<const Place> places) {
-  Fetched result;
-  uint64_t total = 0;
-  for (const Place& place : places) total += std::min(place.size, kBelieved + 1);
-  // An index may say what it likes; room for much is made only where the file is as large.
-  const uint64_t file_size = total > kBelieved ? size_of(descriptor) : kBelieved;
-  std::vector<Chunk::Span> spans;
-  spans.reserve(places.size());
-  total = 0;
-  for (const Place& place : places) {
-    if (place.size < kFrameSize || place.size > file_size || place.offset > kLastOffset - place.size) {
-      result.fault = Fault::torn_payload;
-      break;
-    }
-    spans.push_back({total + kHeaderSize, place.size - kFrameSize});
-    total += place.size;
-  }
-  Buffer framed(total);
-  // In the order of the file, each to its place in the order asked for.
-  std::vector<uint32_t> order(spans.size());
-  std::iota(order.begin(), order.end(), 0);
-  const auto before = [&](uint32_t a, uint32_t b) { return places[a].offset < places[b].offset; };
-  if (!std::is_sorted(order.begin(), order.end(), before)) std::sort(order.begin(), order.end(), before);
-  size_t sound = spans.size();
-  for (size_t i = 0; i < order.size();) {
-    const uint32_t first = order[i];
-    uint64_t size = places[first].size;
-    for (++i; i < order.size() && order[i] == order[i - 1] + 1 &&
-              places[order[i]].offset == places[first].offset + size;
-         ++i)
-      size += places[order[i]].size;
-    uint8_t* const to = framed.data() + spans[first].start - kHeaderSize;
-    if (read_at(descriptor, places[first].offset, to, size) == size) continue;
-    // Which of a run it was does not matter: those before it are looked at again when they are asked for
-    // alone.
-    sound = std::min<size_t>(sound, first);
-    result.fault = Fault::torn_payload;
-  }
-  for (size_t i = 0; i < sound; ++i) {
-    const uint8_t* const header = framed.data() + spans[i].start - kHeaderSize;
-    if (header_is_sound(header) && load<uint64_t>(header) == spans[i].length) continue;
-    result.fault = Fault::bad_length_crc;
-    sound = i;
-  }
-  spans.resize(sound);
-  framed.set_size(spans.empty() ? 0 : spans.back().start + spans.back().length + kFooterSize);
-  result.chunk = chunk_of(std::move(framed), std::move(spans));
-  const size_t size = result.chunk.size;
-  const ScanEnd end = check_payloads(result.chunk, {result.fault, size});
-  result.fault = end.fault;
-  result.chunk.size = end.offset;
-  return result;
-}
-
-Chunk join(std::span<const Chunk* const> chunks) {
-  size_t size = 0, count = 0;
-  for (const Chunk* chunk : chunks) {
-    size += chunk->size;
-    count += chunk->records.size();
-  }
-  Buffer framed(size);
-  std::vector<Chunk::Span> spans;
-  spans.reserve(count);
-  for (const Chunk* chunk : chunks) {
-    for (const Chunk::Span& span : chunk->records) spans.push_back({framed.size() + span.start, span.length});
-    framed.append(chunk->data, chunk->size);
-  }
-  return chunk_of(std::move(framed), std::move(spans));
 }
 
 }  // namespace recordkit

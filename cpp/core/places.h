@@ -1,8 +1,5 @@
-// Records at known places of a file: found by their headers alone, and fetched from anywhere.
+// Where records are: found by their headers alone.
 #pragma once
-
-#include <span>
-#include <vector>
 
 #include "core/framing.h"
 
@@ -26,19 +23,7 @@ Hops hop_over(int descriptor, uint64_t offset, size_t max_records);
 struct Place {
   uint64_t offset;
   uint64_t size;
+  uint32_t file = 0;  // which of those that are read together
 };
-
-// The records at these places, in their order, up to the first that is not a sound record of that size.
-struct Fetched {
-  Chunk chunk;
-  Fault fault = Fault::none;  // of place number chunk.records.size()
-};
-
-// They are read in the order of the file, neighbours in one go. Memory grows with what the file holds,
-// whatever the places say. Throws std::system_error.
-Fetched fetch(int descriptor, std::span<const Place> places);
-
-// Copies of all records, one chunk behind the other. It has no place in a file.
-Chunk join(std::span<const Chunk* const> chunks);
 
 }  // namespace recordkit

@@ -125,6 +125,33 @@ def fetch(descriptor: int, offsets: numpy.typing.NDArray[numpy.uint64], sizes: n
 def join(chunks: Sequence[Chunk]) -> Chunk:
     """Return the records of all chunks in one, copied."""
 
+class PlaceTable:
+    """Where the records of a file are, filled a block of records at a time."""
+
+    def __init__(self, records: int, block_records: int) -> None: ...
+
+    def __len__(self) -> int: ...
+
+    def put(self, block: int, starts: numpy.typing.NDArray[numpy.uint64], sizes: numpy.typing.NDArray[numpy.uint64]) -> None:
+        """Take where the frames of a block start, and how long they are."""
+
+    def lacking(self, numbers: numpy.typing.NDArray[numpy.int64]) -> list[int]:
+        """Return the blocks that have to be put in for these records."""
+
+    def places(self, numbers: numpy.typing.NDArray[numpy.int64]) -> tuple[numpy.typing.NDArray[numpy.uint64], numpy.typing.NDArray[numpy.uint64]]:
+        """
+        Return where the frames of these records start, and how long they are; their blocks must be there.
+        """
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that it takes."""
+
+def fetch_numbers(descriptors: Sequence[int], tables: Sequence[PlaceTable], files: numpy.typing.NDArray[numpy.int64], numbers: numpy.typing.NDArray[numpy.int64]) -> tuple[Chunk, int, list[tuple[int, int]]]:
+    """
+    Return the records with these numbers in these of the files, in this order, up to the first that is not sound, and its fault (0: none). Where tables lack blocks, nothing is read: third, which (file, block).
+    """
+
 def block_gap() -> int:
     """Return how many values stand unused behind each field in a block."""
 
@@ -192,4 +219,9 @@ def preallocate(descriptor: int, offset: int, size: int) -> int:
 def start_writeback(descriptor: int, offset: int, size: int) -> None:
     """
     Let the system begin to write this part of a file to the disk, without waiting for it.
+    """
+
+def permute(indices: numpy.typing.NDArray[numpy.int64], count: int, seed: int, epoch: int, salt: int) -> numpy.typing.NDArray[numpy.int64]:
+    """
+    Return the images of indices under a keyed bijection of [0, count); seed, epoch and salt are less than 2**64.
     """

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recordkit import _core, workers
+from recordkit import workers
 from recordkit.errors import CorruptRecordError, SchemaError
 from recordkit.records import CHUNK_BYTES
 from recordkit.schema import Schema
-from recordkit.storage import Damage, PipeFile
+from recordkit.storage import Damage, PipeFile, fetch
 
 from ._batching import Columns, Part, Payloads
 from ._damage_log import DamageLog
@@ -282,27 +282,19 @@ class Records:
                 raise
             return f"damaged, {file.file.size} bytes{deleted}"
 
-    def _inside(self, at: int, numbers: NDArray[np.int64], layer: Layer | None) -> Chunk:
-        """Return records of one file, or what a layer has for them."""
-        file = self.files[at]
-        if self.stack:
-            numbers = physical(self.stack.deleted(file), numbers)
-        return (file if layer is None else self.stack.file_of(layer, file)).fetch(numbers)
-
     def _fetched(self, numbers: NDArray[np.int64], layer: Layer | None) -> Chunk:
         """Return records of any files, in the order of their numbers; or what a layer has for them."""
-        if len(self.files) == 1:
-            return self._inside(0, numbers, layer)
-        files = np.searchsorted(self.ends, numbers, side="right")
-        order = np.argsort(files, kind="stable")
-        chunks = []
-        for at in np.unique(files).tolist():
-            inside = numbers[files == at] - (int(self.ends[at - 1]) if at else 0)
-            chunks.append(self._inside(at, inside, layer))
-        back = np.empty(len(order), np.uint64)
-        back[order] = np.arange(len(order), dtype=np.uint64)
-        joined = _core.join(chunks)
-        return joined if (order[1:] > order[:-1]).all() else joined.pick(back)
+        which = np.searchsorted(self.ends, numbers, side="right")
+        used = np.flatnonzero(np.bincount(which, minlength=len(self.files)))
+        inside = numbers - np.concatenate(([0], self.ends))[which]
+        if len(used) < len(self.files):
+            which = np.searchsorted(used, which)
+        files = [self.files[at] for at in used.tolist()]
+        if self.stack:
+            for at, file in enumerate(files):
+                here = which == at
+                inside[here] = physical(self.stack.deleted(file), inside[here])
+        return fetch(files if layer is None else [self.stack.file_of(layer, file) for file in files], which, inside)
 
 
 class Fetched:

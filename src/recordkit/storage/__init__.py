@@ -7,6 +7,7 @@ from ._bytes import ByteFile, LocalFile, ObjectFile, OpenFiles, PipeFile, given_
 from ._commit import commit
 from ._create import append, create, discard, go_on_with, quarantined, write
 from ._damage import Damage
+from ._fetch import fetch
 from ._index import Fingerprint, Index
 from ._layers import Base, Layer, layer_facts, layers_of, new_layer, remove_layer, settle, write_layer
 from ._locate import Located, locate
@@ -45,6 +46,7 @@ __all__ = [
     "commit",
     "create",
     "discard",
+    "fetch",
     "given_file",
     "go_on_with",
     "is_lone_file",

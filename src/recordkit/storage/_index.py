@@ -20,6 +20,7 @@ from recordkit import _core
 from ._bytes import LocalFile
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
     from typing import Self
 
@@ -168,29 +169,34 @@ class Index:
     def _opened(self) -> IO[bytes]:
         return io.BytesIO(self._source) if isinstance(self._source, bytes) else self._source.open("rb", buffering=0)
 
-    def _read_at(self, offset: int, size: int) -> bytes:
-        with self._opened() as file:
-            file.seek(offset)
-            return file.read(size)
-
     def block(self, number: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Return where the records of a block start, and how long their frames are.
 
         Raises:
             ValueError: The block is damaged.
         """
-        entry = self._directory[number]
+        return next(self.blocks([number]))
+
+    def blocks(self, numbers: Iterable[int]) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint64]]]:
+        """Yield the same of many blocks, with the index opened once."""
+        with self._opened() as file:
+            for number in numbers:
+                yield self._read_block(file, number)
+
+    def _read_block(self, file: IO[bytes], number: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        start, at, least, width, crc = self._directory[number].item()
         count = min(self._block, self.records - number * self._block)
-        width = int(entry["width"])
-        packed = self._read_at(int(entry["at"]), count * width) if width else b""
-        if _core.crc32c(packed) != entry["crc"]:
+        packed = b""
+        if width:
+            file.seek(at)
+            packed = file.read(count * width)
+        if _core.crc32c(packed) != crc:
             message = f"{self.path}: block {number} of the index is damaged"
             raise ValueError(message)
-        frames = np.full(count, entry["least"], np.uint64)
+        frames = np.full(count, least, np.uint64)
         if width:
-            frames += np.frombuffer(packed, f"<u{width}").astype(np.uint64)
-        starts = np.cumsum(frames) - frames + entry["start"]
-        return starts.astype(np.uint64), frames
+            frames += np.frombuffer(packed, f"<u{width}")
+        return np.cumsum(frames) - frames + np.uint64(start), frames
 
     def members(self) -> NDArray[np.void]:
         """Return where the gzip members start: fields `file`, `raw` and `record`."""

@@ -10,7 +10,9 @@ import re
 from pathlib import Path
 
 SIDE = "_recordkit"  # the folder of what is ours, out of the way of globs such as `*.tfrecord*` and `train-*`
-_RECORD_FILE = re.compile(r"\.(tfrecords?|tfrec|tfr|records?)(\.gz|\.gzip|\.zlib|\.z)?(-\d+-of-\d+)?(\.repaired)?$", re.IGNORECASE)
+_RECORD_FILE = re.compile(
+    r"\.(tfrecords?|tfrec|tfr|records?)(\.gz|\.gzip|\.zlib|\.z)?(-\d+-of-\d+)?(\.repaired)?$", re.IGNORECASE
+)
 _NOT_IN_NAMES = re.compile(r"[/\0]|-\d+-of-\d+")
 
 

@@ -8,9 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections import OrderedDict
 from contextlib import suppress
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,14 +22,14 @@ from ._bytes import LocalFile
 from ._index import BLOCK, Fingerprint, Index, IndexBuilder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from ._bytes import ByteFile
     from ._streams import Stream
 
-_BLOCKS_KEPT = 4096  # 16 KiB each
+_TABLE_BYTES = 256 << 20  # of places kept of one file, about 4 bytes a record
 _STEP = 1 << 20
 _IDENTITY = np.dtype([("length", "<u8"), ("crc", "<u4")])
 
@@ -41,42 +39,38 @@ class Places:
 
     def __init__(self, index: Index) -> None:
         self.index = index
-        self._blocks: OrderedDict[int, tuple[NDArray[np.uint64], NDArray[np.uint64]]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._table = _core.PlaceTable(len(index), BLOCK)
 
     def __len__(self) -> int:
         return len(self.index)
 
-    def _block(self, number: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        found = self._blocks.get(number)
-        if found is None:
-            found = self.index.block(number)
-            with self._lock:
-                self._blocks[number] = found
-                if len(self._blocks) > _BLOCKS_KEPT:
-                    self._blocks.popitem(last=False)
-        return found
+    @property
+    def table(self) -> _core.PlaceTable:
+        """What was read of the index; `load` adds to it."""
+        if self._table.nbytes > _TABLE_BYTES:
+            self._table = _core.PlaceTable(len(self.index), BLOCK)
+        return self._table
+
+    def load(self, table: _core.PlaceTable, blocks: Sequence[int]) -> None:
+        """Read blocks of the index into a table.
+
+        Raises:
+            ValueError: One is damaged.
+        """
+        for number, (starts, sizes) in zip(blocks, self.index.blocks(blocks), strict=True):
+            table.put(number, starts, sizes)
 
     def one(self, number: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Return where the frame of a record starts and how long it is, as arrays of one."""
-        block, at = divmod(number, BLOCK)
-        starts, sizes = self._block(block)
-        return starts[at : at + 1], sizes[at : at + 1]
+        return self.many(np.array([number]))
 
     def many(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Return where the frames of these records start, and how long they are."""
-        starts, sizes = np.empty(len(numbers), np.uint64), np.empty(len(numbers), np.uint64)
-        blocks, at = np.divmod(numbers, BLOCK)
-        # As many lookups as there are blocks, whatever the order.
-        order = None if (blocks[1:] >= blocks[:-1]).all() else np.argsort(blocks, kind="stable")
-        sorted_blocks = blocks if order is None else blocks[order]
-        edges = [0, *(np.flatnonzero(np.diff(sorted_blocks)) + 1).tolist(), len(numbers)]
-        for start, stop in pairwise(edges):
-            if start < stop:
-                part = slice(start, stop) if order is None else order[start:stop]
-                of_block = self._block(int(sorted_blocks[start]))
-                starts[part], sizes[part] = of_block[0][at[part]], of_block[1][at[part]]
-        return starts, sizes
+        table = self.table
+        lacking = table.lacking(numbers)
+        if lacking:
+            self.load(table, lacking)
+        return table.places(numbers)
 
 
 def find_places(file: ByteFile) -> Places | None:

@@ -288,6 +288,21 @@ class RecordFile:
         back[order] = np.arange(len(order), dtype=np.uint64)
         return self._fetch_members(self._members, numbers[order]).pick(back)
 
+    def borrowed(self) -> int:
+        """Return the descriptor of a plain file of this machine, which stays open until `give_back`."""
+        assert isinstance(self.file, LocalFile)
+        return self._open_files.borrow(self.file)
+
+    def give_back(self) -> None:
+        """Let the file be closed when others are wanted."""
+        assert isinstance(self.file, LocalFile)
+        self._open_files.give_back(self.file)
+
+    def at_places(self) -> Places | None:
+        """Return where its records are; None for a file that is not read so, or whose records have a limit."""
+        plain = self.compression is None and isinstance(self.file, LocalFile) and self._limit == NO_LIMIT
+        return self._places if plain else None
+
     def span(self, first: int, count: int) -> Chunk:
         """Return records that follow each other, by their numbers.
 

@@ -1,0 +1,21 @@
+// Records fetched from known places of files, in any order.
+#pragma once
+
+#include <span>
+
+#include "core/places.h"
+
+namespace recordkit {
+
+// The records at these places, in their order, up to the first that is not a sound record of that size.
+struct Fetched {
+  Chunk chunk;
+  Fault fault = Fault::none;  // of place number chunk.records.size()
+};
+
+// They are read in the order of the files, those that are near each other in one go, each into its place in
+// the order asked for, and checked as they arrive. Memory grows with what the files hold, whatever the places
+// say. Throws std::system_error. REQUIRES: every place.file is less than descriptors.size()
+Fetched fetch(std::span<const int> descriptors, std::span<const Place> places);
+
+}  // namespace recordkit

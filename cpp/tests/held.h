@@ -1,0 +1,23 @@
+// A file for tests that read from a descriptor.
+#pragma once
+
+#include <cstdio>
+#include <string>
+
+namespace recordkit {
+
+// A file of these bytes that goes with the object.
+class Held {
+ public:
+  explicit Held(const std::string& bytes) : file_(std::tmpfile()) {
+    std::fwrite(bytes.data(), 1, bytes.size(), file_);
+    std::fflush(file_);
+  }
+  ~Held() { std::fclose(file_); }
+  operator int() const { return fileno(file_); }
+
+ private:
+  std::FILE* file_;
+};
+
+}  // namespace recordkit
