@@ -1,0 +1,185 @@
+"""Advice: what would make a dataset smaller or faster, with what was measured."""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from recordkit import images
+from recordkit.errors import MissingExtraError, RecordKitError
+from recordkit.storage._sizes import in_words
+
+from ._inspect import sampled
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from recordkit.tools import FieldStats
+
+    from ._inspect import Facts
+
+__all__ = ["advice"]
+
+_PICTURES: Final = 8
+_LEAST_PIXELS: Final = 256
+_WORTH_IT: Final = 0.9  # of the bytes there are now
+_NOTABLE: Final = 0.1  # of a record
+_NAMES_TOO: Final = 1 / 3
+_SAVED: Final = 0.1
+_SMALL, _LARGE, _MANY = 10_000_000, 2_000_000_000, 16
+
+
+def advice(facts: Facts) -> Iterator[str]:
+    """Yield a sentence or two for everything that is worth changing."""
+    yield from _shards(facts)
+    if not len(facts.chunk):
+        return
+    yield from _names(facts)
+    yield from _pictures_in_gzip(facts)
+    if facts.schema is not None and facts.stats is not None:
+        for name, stats in facts.stats.fields.items():
+            yield from _pixels(facts, name, stats)
+
+
+def _shards(facts: Facts) -> Iterator[str]:
+    sizes = sorted(file.file.size for file in facts.files) if facts.bytes is not None else [1]
+    median = sizes[len(sizes) // 2]
+    if sizes[0] == 0:
+        empty = sizes.count(0)
+        verb = "is" if empty == 1 else "are"
+        yield f"{empty} of {len(sizes)} files {verb} empty: was a writer killed before it began?"
+    elif len(sizes) >= _MANY and median < _SMALL:
+        whole, shards = in_words(facts.bytes or 0), max(1, (facts.bytes or 0) // 256_000_000)
+        yield (
+            f"{len(sizes):,} files of {in_words(median)}: opening so many costs more than reading them. Files of "
+            f"100 MB or more are read at full speed; {whole} would be {shards:,} of 256 MB."
+        )
+    if sizes[-1] > _LARGE:
+        yield (
+            f"The largest file is {in_words(sizes[-1])}: it cannot be shared out between workers or machines, and a "
+            "fault in a copy costs all of it. Files of 100 MB to 1 GB are easier to live with."
+        )
+
+
+def _names(facts: Facts) -> Iterator[str]:
+    """Say so where the names of features are a large part of the records, as those of many small numbers are."""
+    names = sum(len(name.encode()) * each.records for name, each in facts.features.items())
+    held = int(facts.chunk.lengths.sum())
+    plain = facts.compressions == ("none",)  # else they are compressed away
+    if plain and len(facts.features) > 1 and held and names / held > _NAMES_TOO:
+        longest = max(facts.features, key=len)
+        yield (
+            f"The names of the {len(facts.features):,} features take {names / held:.0%} of each record; the longest is "
+            f"{longest!r}. Shorter names, or one array for features that belong "
+            "together, make the files smaller and reading faster."
+        )
+
+
+def _pictures_in_gzip(facts: Facts) -> Iterator[str]:
+    if facts.stats is None or not {"gzip", "zlib"} & set(facts.compressions):
+        return
+    held = int(facts.chunk.lengths.sum())
+    pictures = sum(_bytes_of(stats) for stats in facts.stats.fields.values() if _is_picture(stats))
+    if pictures / held > 0.5:
+        data = bytes(memoryview(facts.chunk)[: 4 << 20])
+        saved = max(0.0, 1 - len(zlib.compress(data, 6)) / len(data))
+        if saved < _SAVED:
+            yield (
+                f"{pictures / held:.0%} of the bytes are jpeg or png, which are compressed already: gzip saves "
+                f"{saved:.1%} here, and makes reading several times slower. Write it without."
+            )
+
+
+def _is_picture(stats: FieldStats) -> bool:
+    return stats.type.removeprefix("sequence of ").startswith(("jpeg", "png"))
+
+
+def _bytes_of(stats: FieldStats) -> float:
+    return 0.0 if stats.sizes is None or stats.sizes.mean is None else stats.sizes.mean * stats.values
+
+
+# --- Pixels that were decoded before they were written
+
+
+def _pixels(facts: Facts, name: str, stats: FieldStats) -> Iterator[str]:
+    found = _as_pictures(facts, name, stats)
+    if found is None:
+        return
+    pictures, stored, sure = found
+    try:
+        png = sum(map(_png_bytes, pictures))
+    except RecordKitError:
+        return
+    share = stored / len(pictures) * len(facts.chunk) / int(facts.chunk.lengths.sum())
+    if png < _WORTH_IT * stored and share > _NOTABLE:
+        height, width = pictures[0].shape[:2]
+        what = "holds decoded pixels" if sure else f"may hold decoded pixels ({width}x{height})"
+        smaller = f"{len(pictures)} of them take {png / stored:.0%} of the bytes"
+        yield f"{name} {what}: as PNG, which loses nothing, {smaller}."
+
+
+def _as_pictures(facts: Facts, name: str, stats: FieldStats) -> tuple[list[NDArray[Any]], int, bool] | None:
+    """Return some pictures, how many bytes they take now, and whether they surely are pictures."""
+    for read in (_arrays, _lists, _raw):
+        if found := read(facts, name, stats):
+            return found
+    return None
+
+
+def _arrays(facts: Facts, name: str, stats: FieldStats) -> tuple[list[NDArray[Any]], int, bool] | None:
+    assert facts.schema is not None
+    field = facts.schema.fields.get(name)
+    shape = getattr(field, "shape", ())
+    if getattr(field, "dtype", "") != "uint8" or len(shape) not in (2, 3):
+        return None
+    arrays = [array for array in sampled(facts, name, _PICTURES) if _fits(array.shape)]
+    return (arrays, sum(array.nbytes for array in arrays), True) if arrays else None
+
+
+def _lists(facts: Facts, name: str, stats: FieldStats) -> tuple[list[NDArray[Any]], int, bool] | None:
+    """Pixels as a list of integers or floats, as tutorials have them."""
+    wire = facts.features.get(name)
+    assert facts.schema is not None
+    if wire is None or name in facts.schema.sequences or wire.kinds != {"int64"}:
+        return None
+    if stats.min is None or stats.min < 0 or stats.max > 255:
+        return None
+    values = [np.asarray(value).astype(np.uint8).reshape(-1) for value in sampled(facts, name, _PICTURES)]
+    pictures = [picture for value in values if (picture := _square(value)) is not None]
+    # A varint takes a byte up to 127, and two beyond.
+    stored = sum(picture.size + int((picture > 127).sum()) for picture in pictures)
+    return (pictures, stored, False) if pictures and len(pictures) == len(values) else None
+
+
+def _raw(facts: Facts, name: str, stats: FieldStats) -> tuple[list[NDArray[Any]], int, bool] | None:
+    if not stats.type.startswith("bytes") or stats.sizes is None or stats.lengths is not None:
+        return None
+    values = [np.frombuffer(value, np.uint8) for value in sampled(facts, name, _PICTURES) if isinstance(value, bytes)]
+    pictures = [picture for value in values if (picture := _square(value)) is not None]
+    stored = sum(picture.size for picture in pictures)
+    return (pictures, stored, False) if pictures and len(pictures) == len(values) else None
+
+
+def _square(values: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
+    """Return values as a square picture, if they can be one."""
+    for channels in (1, 3):
+        side = round((values.size / channels) ** 0.5)
+        if values.size >= _LEAST_PIXELS and side * side * channels == values.size:
+            return values.reshape(side, side, channels)
+    return None
+
+
+def _fits(shape: tuple[int, ...]) -> bool:
+    return int(np.prod(shape)) >= _LEAST_PIXELS and (len(shape) == 2 or shape[2] in (1, 2, 3, 4))
+
+
+def _png_bytes(picture: NDArray[np.uint8]) -> int:
+    encode: Callable[[Any, Any], bytes] = images.encode
+    try:
+        return len(encode(np.ascontiguousarray(picture), "png"))
+    except MissingExtraError:
+        return len(zlib.compress(picture.tobytes(), 6))  # which is most of what PNG does

@@ -1,0 +1,257 @@
+"""Inspect: what an unknown file is like, told from the first records of some of its files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from recordkit import _core, examples
+from recordkit.errors import CorruptRecordError, RecordKitError, SchemaError
+from recordkit.schema import Schema
+from recordkit.storage import LocalFile, PipeFile
+from recordkit.tools._stats import Accumulator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from recordkit.columns import Batch
+    from recordkit.dataset import Dataset
+    from recordkit.examples import FeatureFacts, Survey
+    from recordkit.records import Chunk
+    from recordkit.storage import Damage, RecordFile
+    from recordkit.tools import Stats
+
+__all__ = ["Facts", "inspect"]
+
+_FILES: Final = 8
+_BYTES: Final = 32 << 20
+_RECORDS: Final = 4096
+_BATCH: Final = 64
+_COUNTED: Final = 64 << 20  # bytes of compressed files that are decompressed only to count
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What was found.
+
+    Attributes:
+        name: What was opened.
+        files: The files of it.
+        bytes: How large they are together; None for a pipe.
+        records: How many records there are; None where it would take long to say.
+        compressions: How the files are compressed that were looked at: `"gzip"`, `"zlib"` or `"none"`.
+        message: What the payloads are.
+        looked_at: How many files were.
+        chunk: The records that were looked at, the first of those files.
+        survey: What the wire says of them.
+        schema: The fields; None for payloads that are no Examples, or if they do not agree on them.
+        declared: Whether the schema is the one that they were written with.
+        stats: What the values are like.
+        layers: What was changed beside the records, in words.
+        damage: What is wrong, as far as was looked.
+        problem: Why the fields cannot be told.
+    """
+
+    name: str
+    files: tuple[RecordFile, ...]
+    bytes: int | None
+    records: int | None
+    compressions: tuple[str, ...]
+    message: str
+    looked_at: int
+    chunk: Chunk
+    survey: Survey
+    schema: Schema | None
+    declared: bool
+    stats: Stats | None
+    layers: tuple[str, ...] = ()
+    damage: tuple[Damage, ...] = ()
+    problem: str | None = None
+    splits: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def features(self) -> Mapping[str, FeatureFacts]:
+        """What the wire says of every feature."""
+        return {**self.survey.features, **self.survey.lists}
+
+
+def inspect(dataset: Dataset) -> Facts:
+    """Return what a dataset is like."""
+    damage: list[Damage] = []
+    files = dataset.shards
+    chosen = [files[len(files) * at // min(_FILES, len(files))] for at in range(min(_FILES, len(files)))]
+    parts = [_start(file, _BYTES // len(chosen), -(-_RECORDS // len(chosen)), damage) for file in chosen]
+    chunk = _core.join([part for part, _ in parts])
+    survey = examples.survey(chunk)
+    schema, problem = _schema(dataset, survey, chunk)
+    if dataset._records.stack:
+        schema = dataset.schema  # with what was added, without what was hidden
+        batches: Iterable[Batch] = dataset.take(len(chunk)).batch(_BATCH)
+    else:
+        batches = (schema.decode(chunk) for chunk in [chunk] if schema is not None)
+    stats, problem = _stats(schema, batches) if schema is not None else (None, problem)
+    pipe = any(isinstance(file.file, PipeFile) for file in files)
+    records = sum(count for _, count in parts if count is not None) if pipe else _count(dataset, damage)
+    return Facts(
+        name=dataset._name,
+        files=files,
+        bytes=None if pipe else sum(file.file.size for file in files),
+        records=records,
+        compressions=tuple(sorted({file.compression or "none" for file in chosen})),
+        message=survey.message if schema is not None and len(chunk) else _message(survey, chunk, damaged=bool(damage)),
+        looked_at=len(chosen),
+        chunk=chunk,
+        survey=survey,
+        schema=schema,
+        declared=dataset._records.known is not None,
+        stats=stats,
+        layers=tuple(_layer_words(layer) for layer in dataset._records.stack.layers),
+        damage=tuple(damage),
+        problem=problem,
+        splits={name: len(paths) for name, paths in dataset.splits.items()},
+    )
+
+
+def _start(file: RecordFile, size: int, count: int, damage: list[Damage]) -> tuple[Chunk, int | None]:
+    """Return the first records of a file; of a pipe, also how many come in all."""
+    stream = file.stream(tell=damage.append) if isinstance(file.file, LocalFile) else file.stream()
+    chunks, held, records = [], 0, 0
+    while (held < size and records < count) or isinstance(file.file, PipeFile):
+        try:
+            chunk = stream.read()
+        except CorruptRecordError as error:
+            damage.append(_as_damage(error, file))
+            break
+        if chunk is None:
+            break
+        if held < size and records < count:
+            chunks.append(chunk.slice(0, min(len(chunk), count - records)))
+            held += chunk.nbytes
+        records += len(chunk)
+    return _core.join(chunks), records
+
+
+def _as_damage(error: CorruptRecordError, file: RecordFile) -> Damage:
+    from recordkit.storage import Damage
+
+    words = str(error).partition("\n")[0].rpartition(": ")[2]
+    return Damage(file.name, error.kind or "damaged", error.record or 0, error.offset or 0, 0, words)
+
+
+def _schema(dataset: Dataset, survey: Survey, chunk: Chunk) -> tuple[Schema | None, str | None]:
+    if dataset._records.known is not None:
+        return dataset._records.known, None
+    if survey.message == "other" or not (survey.features or survey.lists):
+        return None, None
+    try:
+        return Schema.infer(chunk), None
+    except SchemaError as error:
+        return None, str(error).partition("\n")[0]
+
+
+def _stats(schema: Schema, batches: Iterable[Batch]) -> tuple[Stats | None, str | None]:
+    accumulator = Accumulator(schema)
+    try:
+        for batch in batches:
+            accumulator.add(batch)
+    except RecordKitError as error:
+        return None, str(error).partition("\n")[0]
+    return accumulator.result(), None
+
+
+def _count(dataset: Dataset, damage: list[Damage]) -> int | None:
+    """Return how many records there are, if that is known or soon found out."""
+    unknown = [file for file in dataset.shards if file.shard is None and file.compression is not None]
+    if sum(file.file.size for file in unknown) > _COUNTED or damage:
+        return None
+    try:
+        return len(dataset)
+    except CorruptRecordError as error:
+        damage.append(_as_damage(error, dataset.shards[0]))
+        return None
+
+
+def _layer_words(layer: Any) -> str:
+    words = []
+    if layer.schema.names:
+        words.append(f"added {', '.join(layer.schema.names)}")
+    if layer.hides:
+        words.append(f"hidden {', '.join(sorted(layer.hides))}")
+    if deleted := sum(map(len, layer.deleted.values())):
+        words.append(f"{deleted:,} record{'s' * (deleted != 1)} deleted")
+    return ", ".join(words)
+
+
+# --- What payloads are that are no Examples
+
+
+def _message(survey: Survey, chunk: Chunk, *, damaged: bool) -> str:
+    payloads = [chunk[number] for number in range(min(len(chunk), 64))]
+    if not payloads:
+        return "not known: no record is sound" if damaged else "none: there is no record"
+    if survey.features or survey.lists:
+        return survey.message
+    if not any(payloads):
+        return "none: the payloads are empty"
+    if any(b"brain.Event:" in payload[:64] for payload in payloads[:1]):
+        return "tf.Event, as TensorBoard reads"
+    if all(map(_is_text, payloads)):
+        return "text"
+    if all(map(_is_message, payloads)):
+        return "a protobuf message, but no Example"
+    return "bytes, but no Example"
+
+
+def _is_text(payload: bytes) -> bool:
+    try:
+        text = payload.decode()
+    except UnicodeDecodeError:
+        return False
+    return all(letter.isprintable() or letter in "\t\r\n" for letter in text)
+
+
+def _is_message(payload: bytes) -> bool:
+    """Tell whether bytes are fields of protobuf's wire format from the first to the last."""
+    at = 0
+    while at < len(payload):
+        tag, at = _varint(payload, at)
+        if at < 0 or tag >> 3 == 0:
+            return False
+        kind = tag & 7
+        if kind == 0:
+            _, at = _varint(payload, at)
+        elif kind == 2:
+            length, at = _varint(payload, at)
+            at = at + length if at >= 0 else at
+        elif kind in (1, 5):
+            at += 8 if kind == 1 else 4
+        else:
+            return False
+        if at < 0:
+            return False
+    return at == len(payload)
+
+
+def _varint(payload: bytes, at: int) -> tuple[int, int]:
+    value = 0
+    for number, byte in enumerate(payload[at : at + 10]):
+        value |= (byte & 127) << (7 * number)
+        if byte < 128:
+            return value, at + number + 1
+    return 0, -1
+
+
+def sizes_of(chunk: Chunk) -> tuple[int, int, int]:
+    """Return the least, the median and the greatest length of a payload."""
+    lengths = np.sort(chunk.lengths)
+    return int(lengths[0]), int(lengths[len(lengths) // 2]), int(lengths[-1])
+
+
+def sampled(facts: Facts, name: str, count: int) -> Sequence[Any]:
+    """Return some values of a field."""
+    assert facts.schema is not None
+    batch = facts.schema.decode(facts.chunk.slice(0, min(count, len(facts.chunk))), select=[name])
+    valid = batch.valid(name)
+    return [row[name] for number, row in enumerate(batch.rows()) if valid[number]]

@@ -1,0 +1,150 @@
+"""Main: finds the command, runs it, and turns whatever happens into a few words and a status."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from contextlib import contextmanager, nullcontext
+from difflib import get_close_matches
+from importlib import import_module
+from typing import TYPE_CHECKING, TextIO
+
+import recordkit
+
+from ._commands import GROUPS, SUMMARIES
+from ._errors import as_dict, status_of, words_of
+from ._parser import WrongUse, parser_of
+from ._screen import Screen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["main"]
+
+_GO_ON = "\n  The same command goes on where it was."
+_FINE, _WRONG_USE, _INTERRUPTED, _BROKEN_PIPE = 0, 2, 130, 141
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command, and return its status.
+
+    >>> main(["--version"])
+    recordkit 0.1.0
+    0
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    screen = Screen()
+    _be_lenient(screen.out)
+    _be_lenient(screen.err)
+    try:
+        return _run(words, screen)
+    except BrokenPipeError:
+        _hush(screen)
+        return _BROKEN_PIPE
+    except KeyboardInterrupt:
+        screen.tell("interrupted; nothing is half-made" + _GO_ON * ("--out" in words and "--no-resume" not in words))
+        return _INTERRUPTED
+
+
+def _run(words: list[str], screen: Screen) -> int:
+    try:
+        status = _command(words, screen)
+        screen.out.flush()
+        return status
+    except (BrokenPipeError, KeyboardInterrupt):
+        raise
+    except WrongUse as error:
+        screen.error(str(error))
+        return _WRONG_USE
+    except SystemExit as error:  # of argparse, after --help
+        return int(error.code or 0)
+    except Exception as error:
+        if os.environ.get("RECORDKIT_TRACEBACK"):
+            raise
+        _take_back(screen)
+        if "--json" in words:
+            screen.json({"error": as_dict(error)})
+        screen.error(words_of(error))
+        return status_of(error)
+
+
+def _command(words: list[str], screen: Screen) -> int:
+    if not words or words[0] in ("-h", "--help", "help"):
+        return _help(words[1:], screen)
+    if words[0] in ("-V", "--version"):
+        screen.print(f"recordkit {recordkit.__version__}")
+        return _FINE
+    name, rest = words[0], words[1:]
+    if name == "__complete":
+        from ._complete import candidates
+
+        screen.print("\n".join(candidates(rest)))
+        return _FINE
+    if name not in SUMMARIES:
+        raise _unknown(name)
+    module = import_module(f"recordkit.cli.{name}")
+    args = parser_of(name, module).parse_intermixed_args(rest)
+    with _quiet_log() if getattr(args, "skip_damaged", False) else nullcontext():
+        status: int = module.run(args, screen)
+    return status
+
+
+@contextmanager
+def _quiet_log() -> Iterator[None]:
+    """Keep the log from telling of damage, of which the command tells itself."""
+    import logging
+
+    log = logging.getLogger("recordkit")
+    before = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
+
+
+def _unknown(name: str) -> WrongUse:
+    near = get_close_matches(name, SUMMARIES, 1)
+    advice = f"Did you mean recordkit {near[0]}?" if near else "recordkit --help lists all commands."
+    return WrongUse(f"there is no command {name!r}\n  {advice}")
+
+
+def _help(words: list[str], screen: Screen) -> int:
+    if words and words[0] in SUMMARIES:
+        return _command([words[0], "--help"], screen)
+    screen.print("TFRecord as a dataset format you can trust.\n")
+    screen.print(f"usage: {screen.style('recordkit COMMAND PATH ...', 'bold')}\n")
+    for title, commands in GROUPS.items():
+        screen.print(screen.style(title, "bold"))
+        for name, line in commands.items():
+            screen.print(f"  {screen.style(f'{name:<11}', 'cyan')} {line}")
+        screen.print()
+    screen.print("recordkit COMMAND --help shows how a command is used, with examples.")
+    screen.print("Status: 0 all is well, 1 something was found, 2 wrong use. NO_COLOR=1 turns colours off.")
+    return _FINE
+
+
+def _be_lenient(file: TextIO) -> None:
+    """Let letters that the output cannot show be shown as escapes, rather than end the program."""
+    if isinstance(file, io.TextIOWrapper) and not file.encoding.lower().startswith("utf"):
+        file.reconfigure(errors="backslashreplace")
+
+
+def _take_back(screen: Screen) -> None:
+    """Let go of what could not be written, such as to a disk that is full: it would fail again at the end."""
+    try:
+        screen.out.flush()
+    except OSError:
+        _hush(screen)
+
+
+def _hush(screen: Screen) -> None:
+    """Let nothing more be written to a pipe that nobody reads: Python would complain at its end."""
+    try:
+        descriptor = screen.out.fileno()
+    except (OSError, ValueError):
+        return
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, descriptor)
+    os.close(null)

@@ -1,0 +1,219 @@
+r"""Screen: text for people, on a terminal and piped. Colours and cutting to the width are for terminals only.
+
+What comes from data goes through `clean`: nothing in a record can steer the terminal.
+
+>>> clean("red: \x1b[31m"), cut("a long text", 6), spark([0, 1, 4, 8])
+('red: \\x1b[31m', 'a lon…', ' ▁▄█')
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+import unicodedata
+from typing import TYPE_CHECKING, Any, Final, TextIO
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = ["Screen", "cells", "clean", "counted", "cut", "spark", "wrapped"]
+
+_STYLES: Final = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
+_SGR: Final = re.compile(r"\x1b\[[\d;]*m")
+# Controls of old and new terminals, and letters that turn the direction of what follows.
+_UNSAFE: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_BARS: Final = " ▁▂▃▄▅▆▇█"
+_LEAST: Final = 8  # no column is cut to less
+
+
+def clean(text: str) -> str:
+    """Return a text with everything escaped that a terminal would obey rather than show."""
+    return _UNSAFE.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    short = {9: "\\t", 10: "\\n", 13: "\\r"}
+    return short.get(code) or (f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}")
+
+
+def cells(text: str) -> int:
+    r"""Return how wide a text is on a terminal, styles apart.
+
+    >>> cells("abc"), cells("日本"), cells("\x1b[1mbold\x1b[0m")
+    (3, 4, 4)
+    """
+    text = _SGR.sub("", text) if "\x1b" in text else text
+    return len(text) if text.isascii() else sum(map(_cell, text))
+
+
+def _cell(letter: str) -> int:
+    if unicodedata.combining(letter) or unicodedata.category(letter) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+
+
+def cut(text: str, width: int | None) -> str:
+    """Return as much of a text without styles as fits, with an ellipsis where it was cut."""
+    if width is None or cells(text) <= width:
+        return text
+    taken, used = [], 1
+    for letter in text:
+        used += _cell(letter)
+        if used > width:
+            break
+        taken.append(letter)
+    return "".join(taken) + "…"
+
+
+def wrapped(text: str, width: int | None, indent: str = "") -> list[str]:
+    """Return a text in lines that fit, the lines behind the first indented."""
+    lines, line = [], ""
+    for word in text.split(" "):
+        if line and width is not None and cells(line) + 1 + cells(word) > width:
+            lines.append(line)
+            line = indent + word
+        else:
+            line = f"{line} {word}" if line else word
+    return [*lines, line]
+
+
+def spark(counts: Sequence[float]) -> str:
+    """Return numbers as a row of bars; any that is not zero shows."""
+    most = max(counts, default=0)
+    if not most:
+        return " " * len(counts)
+    return "".join(_BARS[max(1, round(count / most * 8))] if count else " " for count in counts)
+
+
+def counted(number: int, what: str) -> str:
+    """Return a number with its noun.
+
+    >>> counted(1, "record"), counted(1200, "file")
+    ('1 record', '1,200 files')
+    """
+    return f"{number:,} {what}{'s' * (number != 1)}"
+
+
+class Screen:
+    """Where a command prints to.
+
+    Args:
+        out: By default the standard output of now.
+        err: By default the standard error of now.
+
+    Attributes:
+        width: How many letters a line may have; None where it is not a terminal and nothing is cut.
+    """
+
+    def __init__(self, out: TextIO | None = None, err: TextIO | None = None) -> None:
+        self.out = out or sys.stdout
+        self.err = err or sys.stderr
+        self._colours = _has_colours(self.out)
+        self._err_colours = _has_colours(self.err)
+        self.width = shutil.get_terminal_size().columns if _is_terminal(self.out) else None
+
+    @property
+    def draws(self) -> bool:
+        """Whether someone watches, and progress may be drawn."""
+        return _is_terminal(self.err) and os.environ.get("TERM") != "dumb"
+
+    def style(self, text: str, *styles: str) -> str:
+        """Return a text in colours, where there are any."""
+        return _styled(text, styles) if self._colours and text else text
+
+    def print(self, text: str = "") -> None:
+        """Print a line."""
+        self.out.write(text + "\n")
+
+    def tell(self, text: str) -> None:
+        """Print a line that is no part of what was asked for."""
+        self.err.write(text + "\n")
+
+    def error(self, message: str) -> None:
+        """Print what is wrong, then what to do."""
+        first, *rest = (clean(line) for line in message.splitlines() or [""])
+        word = _styled("error:", ("bold", "red")) if self._err_colours else "error:"
+        self.out.flush()
+        self.tell("\n".join([f"{word} {first}", *(line if line.startswith("  ") else f"  {line}" for line in rest)]))
+
+    def json(self, value: Any) -> None:
+        """Print a value as JSON."""
+        self.print(clean_json(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)))
+
+    def table(
+        self,
+        heads: Sequence[str],
+        rows: Iterable[Sequence[str]],
+        *,
+        right: Sequence[str] = (),
+        shrink: Sequence[str] = (),
+        indent: str = "",
+    ) -> None:
+        """Print a table; columns that are empty are left out.
+
+        Args:
+            heads: The names of the columns, no two the same.
+            rows: The cells, which may have styles where their column is not to shrink.
+            right: The columns of numbers.
+            shrink: The columns that may be cut where the table is too wide, the first of them first.
+            indent: What stands before each line.
+        """
+        rows = [list(row) for row in rows]
+        used = [number for number in range(len(heads)) if any(row[number] for row in rows)]
+        names = [heads[number] for number in used]
+        rows = [[row[number] for number in used] for row in rows]
+        widths = [max(map(cells, [name, *(row[at] for row in rows)])) for at, name in enumerate(names)]
+        if self.width is not None:
+            _fit(widths, [names.index(name) for name in shrink if name in names], self.width - len(indent))
+        if any(names):
+            self.print(indent + self.style(_line(names, names, widths, right), "dim"))
+        for row in rows:
+            self.print(indent + _line(row, names, widths, right))
+
+
+def clean_json(text: str) -> str:
+    r"""Return JSON text with what steers a terminal as escapes; it means the same.
+
+    >>> clean_json('"\x9b31m"')
+    '"\\u009b31m"'
+    """
+    return re.sub("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def _line(row: Sequence[str], names: Sequence[str], widths: Sequence[int], right: Sequence[str]) -> str:
+    shown = []
+    for cell, name, width in zip(row, names, widths, strict=True):
+        text = cell if cells(cell) <= width else cut(cell, width)
+        room = " " * (width - cells(text))
+        shown.append(room + text if name in right else text + room)
+    return "  ".join(shown).rstrip()
+
+
+def _fit(widths: list[int], shrink: Sequence[int], most: int) -> None:
+    """Make columns narrower until a line fits, or none can be made so."""
+    for at in shrink:
+        over = sum(widths) + 2 * (len(widths) - 1) - most
+        if over <= 0:
+            return
+        widths[at] = max(min(_LEAST, widths[at]), widths[at] - over)
+
+
+def _styled(text: str, styles: Iterable[str]) -> str:
+    return f"\x1b[{';'.join(_STYLES[style] for style in styles)}m{text}\x1b[0m"
+
+
+def _is_terminal(file: TextIO) -> bool:
+    return bool(getattr(file, "isatty", lambda: False)())
+
+
+def _has_colours(file: TextIO) -> bool:
+    """Tell whether to use colours; NO_COLOR and FORCE_COLOR are what others obey, too."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return _is_terminal(file) and os.environ.get("TERM") != "dumb"
