@@ -13,4 +13,5 @@ NB_MODULE(_core, m) {
   recordkit::bind_rows(m);
   recordkit::bind_arrow(m);
   recordkit::bind_files(m);
+  recordkit::bind_pictures(m);
 }

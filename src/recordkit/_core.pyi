@@ -193,3 +193,8 @@ def start_writeback(descriptor: int, offset: int, size: int) -> None:
     """
     Let the system begin to write this part of a file to the disk, without waiting for it.
     """
+
+def resize(source: numpy.typing.NDArray[Any], target: numpy.typing.NDArray[Any], how: int, scale: numpy.typing.NDArray[numpy.float32], shift: numpy.typing.NDArray[numpy.float32]) -> None:
+    """
+    Fill one picture [h,w,c] with another, resized (0 nearest, 1 bilinear, 2 area), times `scale` plus `shift` of each channel.
+    """
