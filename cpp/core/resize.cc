@@ -254,7 +254,7 @@ void run_portable(Work<From, To>& work) {
 // One value a channel, repeated over a row.
 std::vector<float> repeated(const float* values, size_t channels, size_t width) {
   std::vector<float> row(channels * width);
-  for (size_t i = 0; i < row.size(); ++i) row[i] = values[i % channels];
+  for (size_t i = 0; i < row.size(); ++i) row[i] = i < channels ? values[i] : row[i - channels];
   return row;
 }
 
