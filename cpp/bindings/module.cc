@@ -14,4 +14,5 @@ NB_MODULE(_core, m) {
   recordkit::bind_arrow(m);
   recordkit::bind_files(m);
   recordkit::bind_order(m);
+  recordkit::bind_pictures(m);
 }

@@ -225,3 +225,8 @@ def permute(indices: numpy.typing.NDArray[numpy.int64], count: int, seed: int, e
     """
     Return the images of indices under a keyed bijection of [0, count); seed, epoch and salt are less than 2**64.
     """
+
+def resize(source: numpy.typing.NDArray[Any], target: numpy.typing.NDArray[Any], how: int, scale: numpy.typing.NDArray[numpy.float32], shift: numpy.typing.NDArray[numpy.float32]) -> None:
+    """
+    Fill one picture [h,w,c] with another, resized (0 nearest, 1 bilinear, 2 area), times `scale` plus `shift` of each channel.
+    """

@@ -1,0 +1,203 @@
+"""Decoding in batches: many pictures to one array, at the speed at which JPEGs are decoded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, get_args
+
+import numpy as np
+
+from recordkit.errors import CorruptRecordError, SchemaError
+
+from ._arrays import checked_dtype, checked_size, factors, normalise, number_of, resize_into
+from ._decode import Dct, jpeg_pixels, png_pixels
+from ._headers import as_bytes, header_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+    from typing_extensions import Buffer
+
+    from ._arrays import Method, PixelType
+    from ._headers import Header
+
+_CHANNELS: Final = (1, 3, 4, None)
+_Refusal: TypeAlias = CorruptRecordError | SchemaError
+
+
+class _Wish(NamedTuple):
+    """What is asked for of every picture."""
+
+    size: tuple[int, int] | None
+    channels: int | None
+    dct: Dct
+    scaled: bool
+
+
+def decode_batch(
+    pictures: Sequence[Buffer],
+    size: Sequence[int] | None = None,
+    *,
+    channels: int | None = 3,
+    dtype: PixelType = "uint8",
+    method: Method = "bilinear",
+    scaled: bool = False,
+    scale: float = 1.0,
+    mean: ArrayLike | None = None,
+    std: ArrayLike | None = None,
+    dct: Dct = "accurate",
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any] | list[NDArray[Any]]:
+    """Return the pixels of many pictures: one array `[n,h,w,channels]` if a size is given, else a list of arrays.
+
+    It works in the thread that calls it, and lets others run while it decodes and resizes.
+
+    Args:
+        pictures: JPEGs and PNGs, mixed as they come.
+        size: Height and width that each is resized to, as `resize` does.
+        channels: 1, 3 or 4: each becomes grey, RGB or RGBA. Alpha is dropped, or added as opaque; it is not applied.
+            None for those that it has, which must then be the same for all of one array.
+        dtype: "uint8", or "float32" with `(value * scale - mean) / std`. Of a PNG of 16 bits the upper 8 are taken.
+        method: "bilinear", "area" or "nearest".
+        scaled: Whether a JPEG may be decoded at a half, a quarter or an eighth where that is still as large as `size`:
+            faster, but not quite the same pixels.
+        scale: What every value of 0 to 255 is multiplied by; 1 / 255 gives 0 to 1.
+        mean: One number, or one for each channel.
+        std: Likewise.
+        dct: "accurate" is within a grey level of what TensorFlow calls INTEGER_ACCURATE; "fast" is hardly faster.
+        out: An array `[n,h,w,channels]` to fill and return instead of a new one.
+
+    Raises:
+        CorruptRecordError: One is no picture, or a damaged one; `record` is its number here.
+        SchemaError: One cannot be decoded to what is asked for; or what is asked for makes no sense.
+        MissingExtraError: simplejpeg or Pillow is not installed.
+
+    >>> from recordkit.images import encode
+    >>> jpeg, png = (encode(np.full((30, 40, 3), 255, np.uint8), kind) for kind in ("jpeg", "png"))
+    >>> batch = decode_batch([jpeg, png], (22, 22), dtype="float32", scale=1 / 255)
+    >>> batch.shape, batch[:, 0, 0, 0].tolist()
+    ((2, 22, 22, 3), [1.0, 1.0])
+    >>> [pixels.shape for pixels in decode_batch([jpeg, png], channels=1)]
+    [(30, 40, 1), (30, 40, 1)]
+    >>> decode_batch([jpeg, png[:-20]])
+    Traceback (most recent call last):
+        ...
+    recordkit.errors.CorruptRecordError: picture 1: 97 bytes of a png that cannot be decoded: ...
+    """
+    wish = _checked_wish(size, channels, dct, scaled)
+    wanted, number = checked_dtype(dtype), number_of(method)
+    if wanted == np.uint8 and (scale != 1 or mean is not None or std is not None):
+        message = 'scale, mean and std: only for float32, and uint8 is asked for\n  Add dtype="float32".'
+        raise SchemaError(message, expected="float32", found="uint8")
+    if wish.size is None:
+        if out is not None:
+            message = "out: only with a size, which makes one array of all"
+            raise SchemaError(message)
+        made = [_pixels(place, picture, wish) for place, picture in enumerate(pictures)]
+        return made if wanted == np.uint8 else [normalise(each, scale=scale, mean=mean, std=std) for each in made]
+    shape = (len(pictures), *wish.size, channels or _channels_of(pictures))
+    by = factors(shape[-1], scale, mean, std)
+    batch = np.empty(shape, wanted) if out is None else _checked_out(out, shape, wanted)
+    scratch = _Scratch()
+    for place, picture in enumerate(pictures):
+        pixels = _pixels(place, picture, wish, scratch)
+        if pixels.shape[-1] != shape[-1]:
+            raise _other_channels(place, shape[-1], pixels.shape[-1])
+        resize_into(batch[place], pixels, number, by)
+    return batch
+
+
+class _Scratch:
+    """Memory for the pixels of one picture, used again for the next."""
+
+    def __init__(self) -> None:
+        self._memory = np.empty(0, np.uint8)
+
+    def room_for(self, size: int) -> NDArray[np.uint8]:
+        if len(self._memory) < size:
+            self._memory = np.empty(size, np.uint8)
+        return self._memory
+
+
+def _pixels(place: int, picture: Any, wish: _Wish, scratch: _Scratch | None = None) -> NDArray[np.uint8]:
+    """Return the pixels `[h,w,channels]` of one of many pictures, which errors name."""
+    try:
+        data = _checked_bytes(picture)
+        header = header_of(data)
+        channels = wish.channels or header.channels
+        if header.kind == "png":
+            return png_pixels(data, header, channels)
+        room = None if scratch is None else scratch.room_for
+        return jpeg_pixels(data, header, channels, dct=wish.dct, divisor=_divisor(header, wish), room=room)
+    except (CorruptRecordError, SchemaError) as error:
+        raise _named(error, place) from None
+
+
+def _divisor(header: Header, wish: _Wish) -> int:
+    """Return what to divide a JPEG's sides by while it is decoded.
+
+    libjpeg could also decode at 3/8, 5/8 and so on; but it has fast code for halves only, and takes longer for those.
+    """
+    if wish.size is None or not wish.scaled or header.components == 4:
+        return 1
+    height, width = wish.size
+    fitting = (by for by in (8, 4, 2) if -(-header.height // by) >= height and -(-header.width // by) >= width)
+    return next(fitting, 1)
+
+
+def _channels_of(pictures: Sequence[Buffer]) -> int:
+    """Return the channels of the first picture, which all others have to have too."""
+    if not len(pictures):
+        return 3
+    try:
+        return header_of(_checked_bytes(pictures[0])).channels
+    except (CorruptRecordError, SchemaError) as error:
+        raise _named(error, 0) from None
+
+
+# --- What is asked for
+
+
+def _checked_wish(size: Any, channels: Any, dct: Any, scaled: bool) -> _Wish:
+    if channels not in _CHANNELS:
+        message = f"channels: expected 1, 3, 4 or None, found {channels!r}"
+        raise SchemaError(message, expected="1, 3, 4 or None", found=repr(channels))
+    if dct not in get_args(Dct):
+        message = f"dct: expected 'accurate' or 'fast', found {dct!r}"
+        raise SchemaError(message, expected="'accurate' or 'fast'", found=repr(dct))
+    if scaled and size is None:
+        message = "scaled: only with a size, which tells how small a picture may be decoded"
+        raise SchemaError(message)
+    return _Wish(None if size is None else checked_size(size), channels, dct, scaled)
+
+
+def _checked_bytes(picture: Any) -> bytes:
+    try:
+        return as_bytes(picture)
+    except TypeError:
+        found = type(picture).__name__
+        message = f"expected the bytes of a picture, found {found}"
+        raise SchemaError(message, expected="bytes", found=found) from None
+
+
+def _checked_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return the array to fill; it must be one that nothing has to be copied to afterwards."""
+    array = out if isinstance(out, np.ndarray) else None
+    if array is None or array.shape != shape or array.dtype != dtype or not array.flags.carray:
+        expected = f"a writable, contiguous array of {dtype.name}, shape {list(shape)}"
+        found = type(out).__name__ if array is None else f"one of {array.dtype.name}, shape {list(array.shape)}"
+        message = f"out: expected {expected}, found {found}"
+        raise SchemaError(message, expected=expected, found=found)
+    return array
+
+
+def _other_channels(place: int, expected: int, found: int) -> _Refusal:
+    message = f"expected {expected} channels as picture 0 has, found {found}\n  Say which to have: channels=3."
+    return _named(SchemaError(message, expected=f"{expected} channels", found=f"{found} channels"), place)
+
+
+def _named(error: _Refusal, place: int) -> _Refusal:
+    """Return an error that says which picture of the batch it is about."""
+    error.args = (f"picture {place}: {error}",)
+    error.record = place
+    return error

@@ -1,0 +1,169 @@
+"""Headers: what a picture says of itself, read in plain Python and believed only as far as its bytes go."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+
+from recordkit.errors import CorruptRecordError, SchemaError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from typing_extensions import Buffer
+
+Kind: TypeAlias = Literal["jpeg", "png"]
+
+# What every picture of a kind begins with.
+SIGNATURES: Final[dict[str, bytes]] = {"jpeg": b"\xff\xd8\xff", "png": b"\x89PNG\r\n\x1a\n"}
+
+_PNG_DEPTHS: Final = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
+_PNG_CHANNELS: Final = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
+_PALETTE: Final = 3
+
+
+def kind(data: Buffer) -> Kind | None:
+    r"""Return what a picture is, told by how it begins; None if it is neither.
+
+    >>> kind(b"\x89PNG\r\n\x1a\n..."), kind(b"GIF89a")
+    ('png', None)
+    """
+    start = bytes(memoryview(data)[:8]) if isinstance(data, bytes | bytearray) else as_bytes(data)
+    if start.startswith(SIGNATURES["jpeg"]):
+        return "jpeg"
+    return "png" if start.startswith(SIGNATURES["png"]) else None
+
+
+def size(data: Buffer) -> tuple[int, int, int]:
+    """Return the height, width and channels that a picture's header tells: those `decode` gives, 1 for grey.
+
+    Raises:
+        CorruptRecordError: It is no picture, or ends inside its header.
+
+    >>> import numpy as np
+    >>> from recordkit.images import encode
+    >>> size(encode(np.zeros((4, 6, 3), np.uint8), "png"))
+    (4, 6, 3)
+    """
+    header = header_of(as_bytes(data))
+    return header.height, header.width, header.channels
+
+
+class Header(NamedTuple):
+    """What a picture says of itself; `channels` is how many its pixels have once they are decoded."""
+
+    kind: Kind
+    height: int
+    width: int
+    channels: int
+    bits: int
+    components: int
+
+
+def header_of(picture: bytes) -> Header:
+    """Return a picture's header, or raise."""
+    found = kind(picture)
+    if found is None:
+        raise corrupt(picture, "")
+    return _jpeg_header(picture) if found == "jpeg" else _png_header(picture)
+
+
+def _jpeg_header(picture: bytes) -> Header:
+    """Return what the frame header (SOF) says, found by stepping from marker to marker."""
+    place = 2
+    while 0 <= (place := picture.find(b"\xff", place)) < len(picture) - 1:
+        marker = picture[place + 1]
+        if marker == 0xFF:  # fill bytes may stand before a marker
+            place += 1
+            continue
+        place += 2
+        if marker in (0xD9, 0xDA):  # the end, or pixels, before any header
+            break
+        if marker <= 0x01 or 0xD0 <= marker <= 0xD8:  # these have no length
+            continue
+        length = int.from_bytes(picture[place : place + 2], "big")
+        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
+            return _frame_header(picture, place, length)
+        place += max(length, 2)
+    raise corrupt(picture, "it has no frame header")
+
+
+def _frame_header(picture: bytes, place: int, length: int) -> Header:
+    if length < 8 or len(picture) < place + length:
+        raise corrupt(picture, "it ends inside its frame header")
+    bits, height, width, components = struct.unpack_from(">BHHB", picture, place + 2)
+    if length != 8 + 3 * components or components not in (1, 3, 4) or not height or not width:
+        raise corrupt(picture, f"its header says {height} x {width} pixels of {components} components")
+    return Header("jpeg", height, width, min(components, 3), bits, components)
+
+
+def _png_header(picture: bytes) -> Header:
+    """Return what IHDR says; a palette has a fourth channel if some of its colours are transparent."""
+    chunks = png_chunks(picture)
+    name, start, length = next(chunks)
+    if name != b"IHDR" or length != 13:
+        raise corrupt(picture, "it does not begin with a header")
+    width, height, bits, colour, *methods = struct.unpack_from(">IIBBBBB", picture, start)
+    if (
+        bits not in _PNG_DEPTHS.get(colour, ())
+        or not 0 < width < 2**31
+        or not 0 < height < 2**31
+        or methods[:2] != [0, 0]
+    ):
+        raise corrupt(picture, f"its header says {height} x {width} pixels of {bits} bits, colour type {colour}")
+    channels = _PNG_CHANNELS[colour]
+    if colour == _PALETTE:
+        channels = 4 if _has_transparency(chunks) else 3
+    return Header("png", height, width, channels, bits, _PNG_CHANNELS[colour])
+
+
+def _has_transparency(chunks: Iterator[tuple[bytes, int, int]]) -> bool:
+    for name, _, _ in chunks:
+        if name in (b"tRNS", b"IDAT"):
+            return name == b"tRNS"
+    return False
+
+
+def png_chunks(picture: bytes) -> Iterator[tuple[bytes, int, int]]:
+    """Yield the name, place and length of each chunk, up to the end; each is checked against its checksum."""
+    place = len(SIGNATURES["png"])
+    while True:
+        if place + 12 > len(picture):
+            raise corrupt(picture, f"it ends inside the chunk at byte {place}")
+        length = int.from_bytes(picture[place : place + 4], "big")
+        name, end = picture[place + 4 : place + 8], place + 8 + length
+        if end + 4 > len(picture):
+            raise corrupt(picture, f"it ends inside the chunk at byte {place}")
+        if zlib.crc32(memoryview(picture)[place + 4 : end]) != int.from_bytes(picture[end : end + 4], "big"):
+            raise corrupt(picture, f"the checksum of the chunk at byte {place} does not match")
+        yield name, place + 8, length
+        if name == b"IEND":
+            return
+        place = end + 4
+
+
+def as_bytes(data: Buffer) -> bytes:
+    """Return the bytes of a buffer, copied only if they are not `bytes`."""
+    return data if isinstance(data, bytes) else bytes(memoryview(data))
+
+
+def corrupt(picture: bytes, why: str) -> CorruptRecordError:
+    """Return the error for a picture that cannot be decoded, or for what is none."""
+    count = f"{len(picture)} byte{'' if len(picture) == 1 else 's'}"
+    what = kind(picture)
+    message = f"{count} of a {what} that cannot be decoded: {why}" if what else f"{count} that are no jpeg and no png"
+    return CorruptRecordError(message, kind="bad_picture")
+
+
+def too_large(picture: bytes, header: Header) -> CorruptRecordError:
+    """Return the error for a header that asks for more memory than its bytes earn."""
+    return corrupt(picture, f"its header says {header.height} x {header.width} pixels, more than so few bytes hold")
+
+
+def too_deep(header: Header) -> SchemaError:
+    """Return the error for pixels that would lose bits."""
+    expected = "a picture of 8 bits, or of 16 in grey"
+    found = f"a {header.kind} of {header.bits} bits in {header.channels} channels"
+    message = f"expected {expected}, found {found}\n  Save it with 8 bits to decode it."
+    return SchemaError(message, expected=expected, found=found)
