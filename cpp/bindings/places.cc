@@ -138,8 +138,9 @@ void bind_table(nb::module_& m) {
                 "collections.abc.Sequence[PlaceTable], files: " RECORDKIT_INTS ", numbers: " RECORDKIT_INTS
                 ") -> tuple[Chunk, int, list[tuple[int, int]]]"),
         "Return the records with these numbers in these of the files, in this order, up to the first that is "
-        "not sound, and its fault (0: none). Where tables lack blocks, nothing is read: third, which (file, "
-        "block).");
+        "not sound, and its fault (0: none). Where tables lack blocks nothing is read, and third is which "
+        "(file, "
+        "block), in order.");
 }
 
 }  // namespace

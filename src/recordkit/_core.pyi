@@ -149,7 +149,7 @@ class PlaceTable:
 
 def fetch_numbers(descriptors: Sequence[int], tables: Sequence[PlaceTable], files: numpy.typing.NDArray[numpy.int64], numbers: numpy.typing.NDArray[numpy.int64]) -> tuple[Chunk, int, list[tuple[int, int]]]:
     """
-    Return the records with these numbers in these of the files, in this order, up to the first that is not sound, and its fault (0: none). Where tables lack blocks, nothing is read: third, which (file, block).
+    Return the records with these numbers in these of the files, in this order, up to the first that is not sound, and its fault (0: none). Where tables lack blocks nothing is read, and third is which (file, block), in order.
     """
 
 def block_gap() -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,8 +35,6 @@ def fetch(files: Sequence[RecordFile], which: NDArray[np.int64], numbers: NDArra
     Raises:
         CorruptRecordError: One of them is not sound.
     """
-    if len(files) == 1:
-        return files[0].fetch(numbers)
     chunk = _at_once(files, which, numbers) if len(files) <= _FILES_AT_ONCE else None
     # Damaged records, and what an index says that is not so, are looked into by the way of a single file.
     return _one_by_one(files, which, numbers) if chunk is None else chunk
@@ -68,8 +68,8 @@ def _read(
             descriptors.append(file.borrowed())
         chunk, fault, lacking = _core.fetch_numbers(descriptors, tables, which, numbers)
         if lacking:
-            for at, (own, table) in enumerate(zip(places, tables, strict=True)):
-                own.load(table, [block for file_at, block in lacking if file_at == at])
+            for at, blocks in groupby(lacking, itemgetter(0)):
+                places[at].load(tables[at], [block for _, block in blocks])
             chunk, fault, _ = _core.fetch_numbers(descriptors, tables, which, numbers)
     finally:
         for file in borrowed:
@@ -78,6 +78,8 @@ def _read(
 
 
 def _one_by_one(files: Sequence[RecordFile], which: NDArray[np.int64], numbers: NDArray[np.int64]) -> Chunk:
+    if len(files) == 1:
+        return files[0].fetch(numbers)
     order = np.argsort(which, kind="stable")
     joined = _core.join([file.fetch(numbers[which == at]) for at, file in enumerate(files)])
     if (order[1:] > order[:-1]).all():
