@@ -5,7 +5,16 @@ import pickle
 
 import pytest
 
-from recordkit.errors import CorruptRecordError, MissingExtraError, RecordKitError, SchemaError
+from recordkit.errors import (
+    CorruptRecordError,
+    DataLossError,
+    InvalidArgumentError,
+    MalformedPayloadError,
+    MissingExtraError,
+    RecordKitError,
+    SchemaError,
+    WrongFileError,
+)
 
 CORRUPT = CorruptRecordError(
     "train: record 3 at byte 81: the payload's checksum does not match",
@@ -17,6 +26,7 @@ CORRUPT = CorruptRecordError(
     field="label",
 )
 SCHEMA = SchemaError("label: expected int64", field="label", record=3, path="train", expected="int64", found="float")
+MALFORMED = MalformedPayloadError("record 3: no Example", record=3, byte=7, kind="malformed")
 EXTRA = MissingExtraError("bfloat16", "ml_dtypes", "bfloat16")
 
 
@@ -30,6 +40,23 @@ class TestTree:
         assert isinstance(error, RecordKitError)
         assert isinstance(error, built_in)
 
+    @pytest.mark.parametrize(
+        ("kind", "theirs"),
+        [
+            (CorruptRecordError, DataLossError),
+            (WrongFileError, DataLossError),
+            (SchemaError, InvalidArgumentError),
+            (MalformedPayloadError, InvalidArgumentError),
+            (MalformedPayloadError, CorruptRecordError),
+        ],
+    )
+    def test_errors_are_what_tensorflow_calls_them(self, kind: type[Exception], theirs: type[Exception]) -> None:
+        assert issubclass(kind, theirs)
+        assert not issubclass(CorruptRecordError, InvalidArgumentError)  # else `except` in either order would differ
+
+    def test_text_is_the_message_too(self) -> None:
+        assert CORRUPT.message == str(CORRUPT)
+
     def test_facts_that_are_not_known_are_none(self) -> None:
         corrupt, schema = CorruptRecordError("text"), SchemaError("text")
 
@@ -42,7 +69,9 @@ class TestTree:
 
 class TestPickling:
     @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
-    @pytest.mark.parametrize("error", [RecordKitError("text"), CORRUPT, SCHEMA, EXTRA], ids=lambda e: type(e).__name__)
+    @pytest.mark.parametrize(
+        "error", [RecordKitError("text"), CORRUPT, MALFORMED, SCHEMA, EXTRA], ids=lambda e: type(e).__name__
+    )
     def test_text_and_facts_survive(self, error: RecordKitError, protocol: int) -> None:
         again = pickle.loads(pickle.dumps(error, protocol))
 

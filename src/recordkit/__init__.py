@@ -35,11 +35,13 @@ if TYPE_CHECKING:
         records,
         schema,
         storage,
+        tf,
         tools,
         workers,
     )
     from recordkit.columns import Batch, BytesColumn, Ragged
     from recordkit.dataset import Dataset, follow, open  # noqa: A004 - the verb that a user would say
+    from recordkit.integrations import huggingface, jax, tensorflow, torch
     from recordkit.pipeline import Pipeline, from_generator
     from recordkit.schema import Array, Field, Schema, TensorProto
     from recordkit.storage import append, commit, create, discard, quarantined, write
@@ -105,8 +107,10 @@ __all__ = [
     "filter",
     "follow",
     "from_generator",
+    "huggingface",
     "images",
     "index",
+    "jax",
     "open",
     "pipeline",
     "progress",
@@ -117,7 +121,10 @@ __all__ = [
     "schema",
     "stats",
     "storage",
+    "tensorflow",
+    "tf",
     "tools",
+    "torch",
     "verify",
     "workers",
     "write",
@@ -164,13 +171,19 @@ _PLACES = {
     "write": "storage",
 }
 
+# Each imports its framework, when it is first used.
+_BRIDGES = ("huggingface", "jax", "tensorflow", "torch")
+
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         message = f"module 'recordkit' has no attribute {name!r}"
         raise AttributeError(message)
-    module = import_module(f"recordkit.{_PLACES.get(name, name)}")
-    value = getattr(module, name) if name in _PLACES else module
+    if name in _BRIDGES:
+        value = import_module(f"recordkit.integrations.{name}")
+    else:
+        module = import_module(f"recordkit.{_PLACES.get(name, name)}")
+        value = getattr(module, name) if name in _PLACES else module
     globals()[name] = value
     return value
 

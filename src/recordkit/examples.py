@@ -13,7 +13,7 @@ import numpy as np
 
 from recordkit import _core
 from recordkit.columns import BytesColumn
-from recordkit.errors import CorruptRecordError, SchemaError
+from recordkit.errors import CorruptRecordError, MalformedPayloadError, SchemaError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -241,7 +241,9 @@ def _malformed(
         f"{_WIRE_FAULTS[wire]}, at byte {byte} of {len(chunk[record])}{inside}\n"
         f"  Its checksum is right, so it was written like this; it may hold another kind of message."
     )
-    return CorruptRecordError(text, path=path, record=number, offset=offset, byte=byte, kind="malformed", field=field)
+    return MalformedPayloadError(
+        text, path=path, record=number, offset=offset, byte=byte, kind="malformed", field=field
+    )
 
 
 class Decoded:

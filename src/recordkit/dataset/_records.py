@@ -112,6 +112,12 @@ class Records:
         sample = next((part.chunk for part in self._samples()), None)
         return max(1, sample.nbytes // len(sample)) if sample is not None else 1
 
+    @cached_property
+    def exact_mean_bytes(self) -> int:
+        """How large a record is on average, the same however the records are stored; indexes are needed for it."""
+        physical = sum(file.count for file in self.files)
+        return max(1, sum(file.raw_bytes for file in self.files) // max(1, physical))
+
     def rows_in(self, size: int) -> int:
         """Return how many records take about `size` bytes."""
         return max(1, min(size // self.mean_bytes, 1 << 16))

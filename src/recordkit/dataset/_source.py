@@ -63,8 +63,13 @@ class RecordSource:
 
     @property
     def mean_bytes(self) -> int:
-        """How large a record is, on average."""
+        """About how large a record is."""
         return self.records.mean_bytes
+
+    @property
+    def exact_mean_bytes(self) -> int:
+        """How large a record is on average, the same for the same records, however they are stored."""
+        return self.records.exact_mean_bytes
 
     @cached_property
     def ahead_bytes(self) -> int | None:

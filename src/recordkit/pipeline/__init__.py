@@ -9,6 +9,7 @@ from ._crew import Crew
 from ._head import Loaded, Source
 from ._iterator import PipelineIterator
 from ._pipeline import Pipeline, Steps, from_generator
+from ._state import whole as whole_state
 from ._steps import Section
 
 __all__ = [
@@ -23,4 +24,5 @@ __all__ = [
     "collate",
     "from_generator",
     "whole",
+    "whole_state",
 ]

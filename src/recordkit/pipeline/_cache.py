@@ -231,6 +231,11 @@ class Cached:
         """What is fitting for elements of any size."""
         return _RECORD_BYTES
 
+    @property
+    def exact_mean_bytes(self) -> int:
+        """The same."""
+        return _RECORD_BYTES
+
     def digest(self) -> str:
         """Return what tells these elements from others."""
         return self.fingerprint

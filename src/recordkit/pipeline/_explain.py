@@ -47,7 +47,7 @@ def _meaning(step: Any, pipe: Pipeline, arithmetic: bool) -> str:
 def _shuffled(step: Shuffle, source: Any) -> str:
     count = source.count()
     if step.window is None:
-        return f"any of {count:,} at any place, all orders as likely; another order each epoch"
+        return f"any of {count:,} at any place; another order each epoch"
     windows = step.windows(count, source)
     return (
         f"pieces of {windows.piece:,} consecutive ones anywhere, shuffled with {windows.pieces - 1:,} others "

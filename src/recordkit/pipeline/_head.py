@@ -234,13 +234,13 @@ class Ordered:
 
     def order(self, mark: Mark, epoch: int) -> Order | Every:
         """Return the order from a mark on."""
-        given = 0
+        number = 0
         if self.every is not None:
-            mark, given = mark or (None, 0)
+            mark, number = mark or (None, 0)
         order = Order.at(self.source.count(), self.ops, self.source, epoch, mark)
         for count, shard in order.shards():
             check_even(count, shard)
-        return order if self.every is None else Every(order, self.unit, *self.every, given)
+        return order if self.every is None else Every(order, self.unit, *self.every, number)
 
     def count(self) -> int | None:
         """Return how many records are given."""

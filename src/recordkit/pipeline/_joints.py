@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from ._blocks import Block, Told, cut_block, elements, joined, picked
-from ._order import permuted
+from ._order import TURNS, permuted
 from ._stages import wrapped
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     Blocks = Generator[Block, None, None]
 
-_CHOICE = 10  # what is drawn here, told apart from other draws of the same seed
 _DRAWN = 1 << 62
 _MIXED = 256  # elements that are mixed at a time
 
@@ -113,7 +112,7 @@ class Mix:
         self, pulls: list[_Pull], drawn: int, alive: list[bool], epoch: int
     ) -> tuple[list[int], list[bool], bool]:
         """Return whose turn it is, as far as is known; who was alive before; and whether that is the end of all."""
-        draws = permuted(np.arange(drawn, drawn + _MIXED), _DRAWN, self.seed, epoch, _CHOICE) / _DRAWN
+        draws = permuted(np.arange(drawn, drawn + _MIXED), _DRAWN, self.seed, epoch, TURNS) / _DRAWN
         before, used = list(alive), [0] * len(pulls)
         turns: list[int] = []
         for draw in draws.tolist():

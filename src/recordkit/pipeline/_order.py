@@ -8,7 +8,7 @@ docs/format/order.md.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -28,7 +28,9 @@ Uneven: TypeAlias = Literal["pad", "drop", "error"]
 
 ENDLESS = 1 << 62
 _PIECE_BYTES = 4 << 20  # read at once where records are shuffled within windows
-_ALL, _PIECES, _WITHIN = 0, 1, 2  # what is permuted: told apart, so that one says nothing of the other
+# What is permuted or drawn, told apart, so that one says nothing of the other: docs/format/order.md.
+_ALL, _PIECES, SLOTS, REST, TURNS = 0, 1, 2, 3, 4
+_WITHIN = 1 << 32  # and the number of the window
 
 
 class Facts(Protocol):
@@ -41,7 +43,12 @@ class Facts(Protocol):
 
     @property
     def mean_bytes(self) -> int:
-        """How large a record is, on average: the same for the same records, however they are stored."""
+        """About how large a record is."""
+        ...
+
+    @property
+    def exact_mean_bytes(self) -> int:
+        """How large a record is on average: the same for the same records, however they are stored."""
         ...
 
 
@@ -124,8 +131,9 @@ class Shuffle(Said):
         """Return how the records are divided up."""
         assert self.window is not None
         room = self.window // 2  # the next one is read while this one is given
-        piece = max(1, min(_PIECE_BYTES, room) // facts.mean_bytes)
-        return Windows(before, piece, max(1, room // (piece * facts.mean_bytes)))
+        mean = facts.exact_mean_bytes
+        piece = max(1, min(_PIECE_BYTES, room) // mean)
+        return Windows(before, piece, max(1, room // (piece * mean)))
 
 
 @dataclass(frozen=True)
@@ -153,6 +161,7 @@ class Windows:
             found[mine] = self._behind(within, window, seed, epoch)
         return found
 
+    @lru_cache(maxsize=16)  # noqa: B019 - it is a few numbers
     def starts(self, seed: int, epoch: int) -> Numbers:
         """Return the first place of every window, and the end."""
         count = -(-self.places // self.piece)
@@ -432,40 +441,45 @@ class Every:
     """Of the groups of `size` elements of an order: number `first`, and from there every `step`-th.
 
     Attributes:
-        given: How many elements were given of these groups.
+        number: How many groups were given before, by this one and all others.
     """
 
     order: Order
     size: int
     first: int
     step: int
-    given: int = 0
+    number: int = 0
 
     @property
     def any_ranks(self) -> bool:
         """Whether a mark says the same to any number of ranks."""
         return self.order.any_ranks
 
+    @property
+    def _next(self) -> int:
+        """Which of the groups that are left is the first one."""
+        return (self.first - self.number) % self.step
+
     @cached_property
     def count(self) -> int:
         """How many elements are left."""
         groups, rest = divmod(self.order.count, self.size)
-        mine = len(range(self.first, groups, self.step))
-        return mine * self.size + (rest if groups % self.step == self.first else 0) - self.given
+        mine = len(range(self._next, groups, self.step))
+        last = groups >= self._next and (groups - self._next) % self.step == 0
+        return mine * self.size + (rest if last else 0)
 
     def mark(self, given: int) -> Mark:
-        """Return the mark that stands behind so many elements."""
-        at: Mark = self.order.start
-        return [at if self.order.last is None else [self.order.passes, at], self.given + given]
+        """Return the mark that stands behind so many elements: that of all, and how many groups there were."""
+        passed = (-(-given // self.size) - 1) * self.step + self._next + 1
+        return [self.order.mark(min(self.order.count, passed * self.size)), self.number + passed]
 
     def numbers(self, first: int, stop: int) -> Numbers:
         """Return the records at places [first, stop), counted from here on."""
-        first, stop = first + self.given, stop + self.given
         parts = [np.zeros(0, np.int64)]
         while first < stop:
             group, within = divmod(first, self.size)
             size = min(stop - first, self.size - within)
-            place = (group * self.step + self.first) * self.size + within
+            place = (group * self.step + self._next) * self.size + within
             parts.append(self.order.numbers(place, place + size))
             first += size
         return np.concatenate(parts)

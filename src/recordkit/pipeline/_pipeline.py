@@ -407,11 +407,12 @@ class Pipeline(Steps):
         """
         epoch, mark = _state.checked(state, self.digest, self._order_words(), self._rank, self._tied)
         self._epochs.next = epoch + 1
-        return self._iterator(epoch, mark)
+        return self._iterator(epoch, _state.of_worker(state, mark, self.every))
 
     def _state(self, epoch: int, mark: Mark) -> dict[str, Any]:
         ranks = self._rank if self._tied is not None else None
-        return _state.made(epoch, mark, self.digest, self._order_words(), ranks)
+        state = _state.made(epoch, mark, self.digest, self._order_words(), ranks)
+        return state if self.every is None else {**state, "every": list(self.every)}
 
     @property
     def sharded(self) -> bool:

@@ -80,6 +80,7 @@ class Sectioned:
     section: Section
     workers: Workers
     profile: Profile
+    origin: Origin | None = None
 
     def blocks(self, mark: Mark, epoch: int) -> Blocks:
         """Yield what the steps make of each block."""
@@ -97,14 +98,15 @@ class Sectioned:
         def values() -> Generator[Any, None, None]:
             for block in blocks:
                 marks.append(block)
-                yield block.values
+                yield block.values, block.marks[0]
 
-        with closing(blocks), closing(in_processes(values(), Alone(self.section), count)) as made:
+        alone = Alone(self.section, self.origin)
+        with closing(blocks), closing(in_processes(values(), alone, count)) as made:
             for piece, seconds in made:
                 yield from self._given(marks.pop(0), piece, seconds)
 
     def _made(self, block: Block) -> Any:
-        return (block, *Alone(self.section)(block.values))
+        return (block, *Alone(self.section, self.origin)((block.values, block.marks[0])))
 
     def _given(self, block: Block, piece: Any, seconds: list[float]) -> Blocks:
         self.profile.note(self.section, piece, seconds, 0.0)
@@ -120,14 +122,30 @@ class Sectioned:
 
 
 @dataclass(frozen=True)
+class Origin:
+    """Records that come as they lie, from number `first` on."""
+
+    source: Any
+    first: int
+
+
+@dataclass(frozen=True)
 class Alone:
-    """Carries out steps on elements of which nobody knows any more where they came from."""
+    """Carries out steps on elements that were handed over, of which only some are known where they came from."""
 
     section: Section
+    origin: Origin | None = None
 
-    def __call__(self, values: Any) -> Any:
-        """Return what they become."""
-        return self.section.run(whole(values), lambda i: f"element {i} of {len(values)}")
+    def __call__(self, thing: tuple[Any, Mark]) -> Any:
+        """Return what elements become, with the mark of the first."""
+        values, mark = thing
+
+        def place(i: int) -> str:
+            if self.origin is None:
+                return f"element {i} of {len(values)}"
+            return str(self.origin.source.place(self.origin.first + mark - 1 + i))
+
+        return self.section.run(whole(values), place)
 
 
 def _counted(step: Any, count: int | None) -> int | None:
@@ -145,11 +163,16 @@ def _counted(step: Any, count: int | None) -> int | None:
 
 def workers_of(steps: Sequence[Any], otherwise: Workers) -> Workers:
     """Return who carries out steps together: processes if one asks for them, else as many threads as any asks for."""
-    asked = [step.workers for step in steps if isinstance(step, Map | MapBatches | Filter) and step.workers != AUTO]
-    if not asked:
+    several = asked(steps)
+    if not several:
         return otherwise
-    processes = [each for each in asked if isinstance(each, Processes)]
-    return max(processes or asked, key=_workers.count)
+    processes = [each for each in several if isinstance(each, Processes)]
+    return max(processes or several, key=_workers.count)
+
+
+def asked(steps: Sequence[Any]) -> list[Workers]:
+    """Return what steps say of who should carry them out."""
+    return [step.workers for step in steps if isinstance(step, Map | MapBatches | Filter) and step.workers != AUTO]
 
 
 def planned(source: Any, steps: Sequence[Any], workers: Workers, profile: Profile, every: Any = None) -> Flowing:
@@ -166,7 +189,7 @@ def planned(source: Any, steps: Sequence[Any], workers: Workers, profile: Profil
     flowing: Flowing
     if not hasattr(source, "stream"):
         flowing, left = source, rest
-    elif in_turn([step for _, step in order]):
+    elif in_turn([step for _, step in order]) and (every is None or not _can_be_left_out(source, rest)):
         flowing, left = _in_turn(source, order, rest, workers, profile)
     else:
         flowing, left, every = _ordered(source, order, rest, workers, profile, every)
@@ -222,13 +245,25 @@ def _in_turn(source: Any, order: Any, rest: Any, workers: Workers, profile: Prof
     if repeat and group is not None:  # batches go on over the end of a pass
         section, left = _section(rest)
         group = None
-    if isinstance(who := workers_of(section.steps, workers), Processes):
-        section, group, left = Section(), None, rest
-        who = workers
     size = group.size if group is not None else max(1, min(_ROW_BYTES // source.mean_bytes, 1 << 16))
     if group is None and section.steps:
         size = min(size, _FEW)
-    return _Head(InTurn(source, first, stop, section, size, who, profile)), repeat + left
+    if not any(isinstance(step, Map | Filter) for step in section.steps) and not asked(section.steps):
+        return _Head(InTurn(source, first, stop, section, size, workers, profile)), repeat + left
+    # Nobody knows how long a function takes: it has workers of its own, however little there is to read. One that takes
+    # columns is done before they could be handed over.
+    head = _Head(InTurn(source, first, stop, Section(), size, workers, profile))
+    origin = Origin(source, first) if source.exact else None
+    return Sectioned(head, section, workers_of(section.steps, workers), profile, origin), repeat + left
+
+
+def _can_be_left_out(source: Any, rest: list[tuple[int, Any]]) -> bool:
+    """Return whether elements that are not wanted need not be made: it is known which records they are made of."""
+    if not (source.indexed and source.exact):
+        return False
+    section, group, left = _head_section(source, rest)
+    keep = all(step is group or step.keeps for step in section.steps)
+    return keep and all(isinstance(step, _stages.Prefetch) for _, step in left)
 
 
 def _ordered(
@@ -236,8 +271,7 @@ def _ordered(
 ) -> tuple[Flowing, Any, Any]:
     section, group, left = _head_section(source, rest)
     ops = tuple(step for _, step in order)
-    # Of batches that are made side by side, those that are not wanted need not be read.
-    early = every if group is not None and not left else None
+    early = every if _can_be_left_out(source, rest) else None
     unit = group.size if group is not None else 1
     head = Ordered(source, ops, section, unit, workers_of(section.steps, workers), profile, early)
     return _Head(head), left, None if early is not None else every

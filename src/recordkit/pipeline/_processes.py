@@ -5,7 +5,9 @@ from __future__ import annotations
 import pickle
 import signal
 import threading
+import weakref
 from collections import deque
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from recordkit.errors import RecordKitError
@@ -14,19 +16,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
     from concurrent.futures import Future, ProcessPoolExecutor
 
-_LOOK_SECONDS = 0.1
-
+_pools: weakref.WeakSet[ProcessPoolExecutor] = weakref.WeakSet()
+_sent = b""
 _work: Callable[[Any], Any] | None = None
 
 
 def _begin(pickled: bytes) -> None:
-    global _work  # of a process that was started for this
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the process that started this one ends it
-    _work = pickle.loads(pickled)
+    global _sent  # of a process that was started for this
+    _sent = pickled
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program that has started this one
 
 
 def _done(thing: Any) -> Any:
-    assert _work is not None
+    global _work
+    if _work is None:  # here, so that what goes wrong is told
+        _work = pickle.loads(_sent)
     return _work(thing)
 
 
@@ -51,14 +55,16 @@ def in_processes(things: Iterator[Any], make: Callable[[Any], Any], count: int) 
         raise RecordKitError(message) from error
     # Started afresh: what this process holds of threads and locks would not survive a fork.
     pool = ProcessPoolExecutor(count, get_context("spawn"), _begin, (pickled,))
+    _pools.add(pool)
+    _end_with_the_program()
     waiting: deque[Future[Any]] = deque()
     try:
         for thing in things:
             waiting.append(pool.submit(_done, thing))
             if len(waiting) >= 2 * count:
-                yield _result(waiting.popleft())
+                yield waiting.popleft().result()
         while waiting:
-            yield _result(waiting.popleft())
+            yield waiting.popleft().result()
     except BrokenProcessPool as error:
         message = (
             "a worker process has ended before its time\n  It was killed, or ran out of memory: use fewer of them."
@@ -66,17 +72,6 @@ def in_processes(things: Iterator[Any], make: Callable[[Any], Any], count: int) 
         raise RecordKitError(message) from error
     finally:
         _end(pool)
-
-
-def _result(coming: Future[Any]) -> Any:
-    """Wait for a result, unless the program ends: it would wait for all that the processes have still to do."""
-    while threading.main_thread().is_alive():
-        try:
-            return coming.result(_LOOK_SECONDS)
-        except TimeoutError:
-            if coming.done():  # what was made of it has raised that
-                return coming.result()
-    raise KeyboardInterrupt
 
 
 def _end(pool: ProcessPoolExecutor) -> None:
@@ -87,3 +82,14 @@ def _end(pool: ProcessPoolExecutor) -> None:
         process.terminate()
     for process in processes:
         process.join()
+
+
+def _end_all() -> None:
+    for pool in list(_pools):
+        _end(pool)
+
+
+@cache
+def _end_with_the_program() -> None:
+    """Have all pools ended when the program ends, before it waits for what they have still to do."""
+    threading._register_atexit(_end_all)  # type: ignore[attr-defined]

@@ -21,7 +21,7 @@ from recordkit.workers import AUTO
 
 from . import _order
 from ._blocks import Block, Told, cut, cut_block, each, elements, joined
-from ._order import permuted
+from ._order import REST, SLOTS, permuted
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Sequence
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     Blocks = Generator[Block, None, None]
 
-_SLOTS, _REST = 8, 9  # what is drawn in a shuffle by a buffer: told apart from each other and from `_order`'s
 _DRAWN = 1 << 62
 _MOST_AHEAD = 16
 
@@ -245,12 +244,12 @@ class BufferShuffle(_order.Said):
                     yield given
         buffer = buffer if buffer is not None else joined(held) if held else []
         if len(buffer):
-            yield _picked(buffer, permuted(np.arange(len(buffer)), len(buffer), self.seed, epoch, _REST))
+            yield _picked(buffer, permuted(np.arange(len(buffer)), len(buffer), self.seed, epoch, REST))
 
     def _swapped(self, buffer: Values, values: Values, drawn: int, epoch: int) -> tuple[Values, Values]:
         """Return what comes out when values go in, one after the other, and the buffer then."""
         size, count = len(buffer), len(values)
-        slots = permuted(np.arange(drawn, drawn + count), _DRAWN, self.seed, epoch, _SLOTS) % size
+        slots = permuted(np.arange(drawn, drawn + count), _DRAWN, self.seed, epoch, SLOTS) % size
         # A slot holds what came into it last: of these values, or what was in the buffer.
         order = np.argsort(slots, kind="stable")
         again = np.flatnonzero(slots[order][1:] == slots[order][:-1])

@@ -59,5 +59,28 @@ def checked(state: Any, dataset: str, order: list[str], ranks: list[int] | None,
     return state["epoch"], state["at"]
 
 
+def of_worker(state: Any, mark: Any, every: tuple[int, int] | None) -> Any:
+    """Return the mark that one of several workers, or the only one, goes on from.
+
+    Raises:
+        StateError: The state is that of another worker.
+    """
+    then = state.get("every")
+    if then is None:
+        return mark if every is None else [mark, 0]  # all workers go on from where the whole stood
+    if every is None or list(every) != list(then):
+        message = (
+            f"the state is of worker {then[0]} of {then[1]}, and says nothing of where the others are\n"
+            "  Resume as many workers as there were, each with its own."
+        )
+        raise StateError(message)
+    return mark
+
+
+def whole(state: dict[str, Any]) -> dict[str, Any]:
+    """Return the state of the whole pipeline behind the element that one of its workers has given."""
+    return {**{name: value for name, value in state.items() if name != "every"}, "at": state["at"][0]}
+
+
 def _line(order: Any) -> str:
     return " > ".join(map(str, order)) or "records as they lie"

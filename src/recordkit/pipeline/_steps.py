@@ -206,7 +206,7 @@ class DecodeImages:
         if not isinstance(column, BytesColumn) or column.text:
             raise self._no_pictures(batch, column)
         try:
-            return _pixels(images.decode_batch(column, self.size, **dict(self.options)))
+            return _pixels(images.decode_batch(column.to_list(), self.size, **dict(self.options)))
         except CorruptRecordError as error:
             where = "" if error.record is None else f"{place(int(piece.ends[error.record]) - 1)}: "
             message = f"{where}{self.field}: {error}"

@@ -23,6 +23,7 @@ import numpy as np
 from recordkit.errors import SchemaError
 
 from . import _dtypes
+from ._protobuf import BYTES, VARINT, bytes_field, fields, varint, varint_field, varints
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,8 +44,6 @@ _LISTS: Final = {
     "int64": (10, ""), "bool": (11, ""), "float16": (13, ""), "bfloat16": (13, ""), "uint32": (16, ""),
     "uint64": (17, ""), "int32": (7, ""), "uint8": (7, ""), "int16": (7, ""), "int8": (7, ""), "uint16": (7, ""),
 }  # fmt: skip
-
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 # A tensor whose values repeat may be small on the wire and huge in memory; more than this is taken for damage.
 MOST_BYTES: Final = 1 << 30
@@ -82,12 +81,12 @@ def serialize_tensor(array: NDArray[Any]) -> bytes:
     if name not in _NUMBERS:
         message = f"TensorFlow has no {name}, so no TensorProto holds it\n  View it as another dtype, such as int64."
         raise SchemaError(message)
-    dims = b"".join(_field(2, _varint_field(1, size)) for size in array.shape)
-    head = _varint_field(1, _NUMBERS[name]) + _field(2, dims)
+    dims = b"".join(bytes_field(2, varint_field(1, size)) for size in array.shape)
+    head = varint_field(1, _NUMBERS[name]) + bytes_field(2, dims)
     if name == "bytes":
-        return head + b"".join(_field(8, value) for value in array.reshape(-1).tolist())
+        return head + b"".join(bytes_field(8, value) for value in array.reshape(-1).tolist())
     content = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
-    return head + (_field(4, content) if content else b"")
+    return head + (bytes_field(4, content) if content else b"")
 
 
 def _parsed(data: memoryview, most_bytes: int) -> NDArray[Any]:
@@ -109,12 +108,12 @@ def _parts(data: memoryview) -> tuple[int, tuple[int, ...], bytes, dict[int, lis
     number, content = 0, b""
     shape: list[int] = []
     lists: dict[int, list[Any]] = {}
-    for field, wire, value in _fields(data):
-        if field == 1 and wire == _VARINT:
+    for field, wire, value in fields(data):
+        if field == 1 and wire == VARINT:
             number = value
-        elif field == 2 and wire == _BYTES:
+        elif field == 2 and wire == BYTES:
             shape += _dims(value)
-        elif field == 4 and wire == _BYTES:
+        elif field == 4 and wire == BYTES:
             content = bytes(value)
         else:
             lists.setdefault(field, []).append((wire, value))
@@ -122,9 +121,9 @@ def _parts(data: memoryview) -> tuple[int, tuple[int, ...], bytes, dict[int, lis
 
 
 def _dims(data: memoryview) -> Iterator[int]:
-    for field, _, dim in _fields(data):
+    for field, _, dim in fields(data):
         if field == 2:
-            sizes = [value for number, _, value in _fields(dim) if number == 1]
+            sizes = [value for number, _, value in fields(dim) if number == 1]
             yield sizes[-1] if sizes else 0
         elif field == 3 and dim:
             raise ValueError  # a shape of unknown rank belongs to no tensor
@@ -173,7 +172,7 @@ def _typed_values(chunks: list[Any], fixed: str) -> NDArray[Any]:
     """Return the values of a typed list, packed or not."""
     if fixed:
         return np.frombuffer(b"".join(value for _, value in chunks), fixed)
-    numbers = [number for wire, value in chunks for number in ([value] if wire == _VARINT else _varints(value))]
+    numbers = [number for wire, value in chunks for number in ([value] if wire == VARINT else varints(value))]
     return np.array(numbers, np.uint64)
 
 
@@ -198,70 +197,10 @@ def _string_content(content: memoryview, size: int) -> list[bytes]:
     """Return byte strings from tensor_content: all their lengths as varints, then all their bytes."""
     lengths, at = [], 0
     for _ in range(size):
-        length, at = _varint(content, at)
+        length, at = varint(content, at)
         lengths.append(length)
     ends = list(accumulate(lengths, initial=at))
     if ends.pop(0) + sum(lengths) != len(content):
         message = f"a TensorProto whose {size} byte strings do not fill its {len(content)} bytes"
         raise SchemaError(message)
     return [bytes(content[end - length : end]) for end, length in zip(ends, lengths, strict=True)]
-
-
-def _fields(data: memoryview) -> Iterator[tuple[int, int, Any]]:
-    """Yield each field of a message: its number, its wire type, and an int or the bytes."""
-    at = 0
-    while at < len(data):
-        tag, at = _varint(data, at)
-        wire = tag & 7
-        if wire == _VARINT:
-            value, at = _varint(data, at)
-            yield tag >> 3, wire, value
-            continue
-        if wire == _BYTES:
-            length, at = _varint(data, at)
-        elif wire in (_FIXED64, _FIXED32):
-            length = 8 if wire == _FIXED64 else 4
-        else:
-            raise ValueError  # groups, which no TensorProto has
-        if length > len(data) - at:
-            raise ValueError
-        yield tag >> 3, wire, data[at : at + length]
-        at += length
-
-
-def _varint(data: memoryview, at: int) -> tuple[int, int]:
-    number = shift = 0
-    while True:
-        byte = data[at]  # IndexError where the bytes end: the caller's to word
-        number |= (byte & 0x7F) << shift
-        at += 1
-        if byte < 0x80:
-            return number & (2**64 - 1), at
-        shift += 7
-        if shift > 63:
-            raise ValueError
-
-
-def _varints(data: memoryview) -> Iterator[int]:
-    at = 0
-    while at < len(data):
-        number, at = _varint(data, at)
-        yield number
-
-
-def _varint_field(field: int, number: int) -> bytes:
-    # Zero is the default, which protobuf leaves out.
-    return _encoded(field << 3) + _encoded(number) if number else b""
-
-
-def _field(field: int, value: bytes) -> bytes:
-    return _encoded(field << 3 | _BYTES) + _encoded(len(value)) + value
-
-
-def _encoded(number: int) -> bytes:
-    data = bytearray()
-    while number > 0x7F:
-        data.append(number & 0x7F | 0x80)
-        number >>= 7
-    data.append(number)
-    return bytes(data)

@@ -166,6 +166,18 @@ class RecordFile:
             digest.update(chunk.identity())
         return digest.hexdigest()
 
+    @property
+    def raw_bytes(self) -> int:
+        """The size of all records with their frames, uncompressed."""
+        if self.shard is not None:
+            return self.shard.raw_bytes
+        if self.compression is None:
+            return self.file.size
+        if not self.count:
+            return 0
+        (start,), (length,) = self._places.many(np.array([self.count - 1]))
+        return int(start + length)
+
     def explained(self, error: CorruptRecordError) -> CorruptRecordError:
         """Return an error about a record after a second look at it, with the next step."""
         return error if isinstance(self.file, PipeFile) else explain(self._own(), error, self.compression)

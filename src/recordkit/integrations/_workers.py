@@ -1,0 +1,126 @@
+"""Workers: how a pipeline is divided over processes that know nothing of each other, and goes on with others.
+
+Worker number w of W gives the elements w, w + W, w + 2W, ... So whoever asks the workers in turns gets the elements in
+order, however many workers there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from recordkit.errors import StateError
+from recordkit.pipeline import whole_state
+from recordkit.pipeline._stages import Prefetch, Repeat
+from recordkit.pipeline._steps import Group
+
+if TYPE_CHECKING:
+    from recordkit.pipeline import Pipeline
+
+_FORMAT = "recordkit_worker"
+
+
+def share_of(pipe: Pipeline, rank: int, world: int) -> Pipeline:
+    """Return what one of several ranks gets of a pipeline that is not divided yet: records, before they are batched."""
+    if world == 1 or pipe.sharded:
+        return pipe
+    late = (Group, Repeat, Prefetch)
+    at = next((at for at, step in enumerate(pipe.steps) if isinstance(step, late)), len(pipe.steps))
+    divided = replace(pipe, steps=pipe.steps[:at]).shard(rank, world)
+    for step in pipe.steps[at:]:
+        divided = divided._with(step)
+    return divided
+
+
+class Share(Iterator[Any]):
+    """The elements that one worker gives in one epoch, and where it stands.
+
+    Args:
+        pipe: The whole.
+        worker: Which worker this is.
+        workers: How many there are.
+        epoch: Which epoch it is.
+        start: A state of the whole pipeline that all workers go on from, if it is of this epoch.
+    """
+
+    def __init__(
+        self, pipe: Pipeline, worker: int, workers: int, epoch: int, start: Mapping[str, Any] | None = None
+    ) -> None:
+        self._pipe = pipe._every(worker, workers)
+        self._worker = worker
+        self._workers = workers
+        self.epoch = epoch
+        self._start = start if start is not None and start["epoch"] == epoch else None
+        self._given = 0
+        self._elements: Any = None
+
+    def _begin(self) -> Any:
+        if self._start is not None:
+            return self._pipe.resume(self._start)
+        self._pipe.set_epoch(self.epoch)
+        return iter(self._pipe)
+
+    def __next__(self) -> Any:
+        if self._elements is None:
+            self._elements = self._begin()
+        element = next(self._elements)
+        self._given += 1
+        return element
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return where this stands: for a worker of the same number, and for the whole pipeline."""
+        mine = self._elements.state_dict() if self._given else None
+        facts = {_FORMAT: 1, "worker": self._worker, "workers": self._workers, "epoch": self.epoch}
+        whole = self._start if mine is None else whole_state(mine)
+        return {**facts, "given": self._given, "mine": mine, "whole": whole}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from where a worker of the same number stood."""
+        if (state["worker"], state["workers"]) != (self._worker, self._workers):
+            message = (
+                f"the state is of worker {state['worker']} of {state['workers']}, "
+                f"and this is worker {self._worker} of {self._workers}\n"
+                "  Start as many workers as then, or go on from TorchIterableDataset(pipe, rk.torch.pipe_state(state))."
+            )
+            raise StateError(message)
+        self.epoch, self._given = state["epoch"], state["given"]
+        self._start = state["whole"] if state["mine"] is None else None
+        self._elements = None if state["mine"] is None else self._pipe.resume(state["mine"])
+
+
+def pipe_state(state: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the state of the pipeline that is in the state of a `StatefulDataLoader`.
+
+    Any number of workers can go on from it, and where the pipeline allows it any number of ranks:
+    `TorchIterableDataset(pipe, pipe_state(loader.state_dict()))`, or `pipe.resume(pipe_state(...))`.
+
+    Returns:
+        None if nothing was given yet.
+
+    Raises:
+        StateError: There is no state of a `TorchIterableDataset` in it, or it does not tell all that was given.
+    """
+    if state.get("_steps_since_snapshot"):
+        message = (
+            f"the state was taken {state['_steps_since_snapshot']} batches ago\n"
+            "  Make the StatefulDataLoader with snapshot_every_n_steps=1."
+        )
+        raise StateError(message)
+    found = list(_worker_states(state))
+    if not found:
+        message = "expected the state of a StatefulDataLoader with a TorchIterableDataset, found none of a worker in it"
+        raise StateError(message)
+    last = max(found, key=lambda one: (one["given"] > 0, one["given"] * one["workers"] + one["worker"]))
+    whole: dict[str, Any] | None = last["whole"]
+    return whole
+
+
+def _worker_states(state: Any) -> Iterator[Mapping[str, Any]]:
+    """Find the states of workers, wherever torchdata keeps them."""
+    if isinstance(state, Mapping):
+        if _FORMAT in state:
+            yield state
+        else:
+            for value in state.values():
+                yield from _worker_states(value)

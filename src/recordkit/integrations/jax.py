@@ -1,0 +1,162 @@
+"""JAX: a source for grain, arrays for devices, and which part of the data is this process's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, SupportsIndex
+
+import numpy as np
+
+from recordkit.columns import Batch, BytesColumn, Ragged
+from recordkit.errors import MissingExtraError, SchemaError
+
+from ._masked import masked
+
+try:
+    import jax
+except ImportError as error:
+    what = "recordkit.integrations.jax"
+    raise MissingExtraError(what, "jax", "jax") from error
+
+if TYPE_CHECKING:
+    from recordkit.dataset import Dataset
+
+__all__ = ["GrainSource", "arrays", "processes", "put"]
+
+# JAX has no 64 bits unless jax_enable_x64 is set, and cuts off without a word what does not fit.
+_NARROW = {"int64": "int32", "uint64": "uint32"}
+
+
+class GrainSource:
+    """A dataset as grain takes it: `grain.MapDataset.source(GrainSource(ds))`, or the source of a `grain.DataLoader`.
+
+    Elements are rows: dicts of NumPy values; bytes and text are Python objects, and what is missing is None. Can be
+    pickled to grain's worker processes.
+
+    >>> import tempfile, grain, recordkit as rk
+    >>> path = tempfile.mkdtemp() + "/numbers.tfrecord"
+    >>> _ = rk.write(path, [{"id": i} for i in range(6)])
+    >>> source = GrainSource(rk.open(path))
+    >>> [batch["id"].tolist() for batch in grain.MapDataset.source(source).shuffle(seed=1).batch(3)]
+    [[..., ..., ...], [..., ..., ...]]
+    """
+
+    def __init__(self, dataset: Dataset) -> None:
+        self.dataset = dataset
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, index: SupportsIndex) -> Any:
+        return _plain(self.dataset[index.__index__()])
+
+    def _getitems(self, indices: Sequence[int]) -> list[Any]:
+        """Return many rows at once, as grain asks for them where it can."""
+        found = self.dataset[np.asarray(indices, np.int64)]
+        return [_plain(row) for row in (found.rows() if isinstance(found, Batch) else found)]
+
+    def __repr__(self) -> str:
+        # grain compares it before it goes on from a checkpoint: nothing in it may differ from run to run.
+        names = ", ".join(self.dataset.schema.names) if self.dataset.schema is not None else "payloads"
+        return f"GrainSource({len(self)} records: {names})"
+
+
+def _plain(row: Any) -> Any:
+    """A row without classes of ours, which grain cannot stack."""
+    return {name: _value(value) for name, value in row.items()} if isinstance(row, Mapping) else row
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, BytesColumn):
+        return value.to_numpy()
+    return value.to_list() if isinstance(value, Ragged) else value
+
+
+def processes() -> tuple[int, int]:
+    """Return which process of a JAX program this is, and how many there are: `pipe.shard(*rk.jax.processes())`.
+
+    >>> processes()
+    (0, 1)
+    """
+    return jax.process_index(), jax.process_count()
+
+
+def arrays(value: Any) -> Any:
+    """Return a batch as a tree of NumPy arrays that JAX can take, without copying them.
+
+    A `Batch` becomes a dict; fields that may be missing have a mask `<name>/valid` beside them. Times become counts of
+    their unit.
+
+    Raises:
+        SchemaError: Something in it is nothing JAX has arrays for, or integers are too large for the 32 bits that JAX
+            keeps unless `jax_enable_x64` is set.
+
+    >>> arrays(Batch({"x": np.array([1, 2])}, 2))
+    {'x': array([1, 2])}
+    >>> arrays({"name": BytesColumn.of(["a"])})
+    Traceback (most recent call last):
+        ...
+    recordkit.errors.SchemaError: name: expected numbers, found text
+      JAX has arrays of numbers only. Leave it out with select, or make numbers of it in map.
+    """
+    return _tree(value, "")
+
+
+def put(value: Any, sharding: Any = None) -> Any:
+    """Return a batch on devices: what `arrays` makes of it, as JAX arrays.
+
+    Args:
+        value: What a pipeline gives.
+        sharding: How the whole array lies on the devices of all processes, each of which gives its own part of it; by
+            default it goes to the default device of this process.
+
+    >>> put({"x": np.arange(3)})["x"].sum()
+    Array(3, dtype=int32)
+    """
+    tree = arrays(value)
+    if sharding is None:
+        return jax.device_put(tree)
+    return jax.tree.map(lambda array: jax.make_array_from_process_local_data(sharding, array), tree)
+
+
+def _tree(value: Any, where: str) -> Any:
+    if isinstance(value, Batch):
+        value = masked(value)
+    if isinstance(value, Mapping):
+        return {name: _tree(item, f"{where}/{name}" if where else str(name)) for name, item in value.items()}
+    if isinstance(value, tuple | list):
+        items = [_tree(item, f"{where}[{i}]") for i, item in enumerate(value)]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    if isinstance(value, Ragged):
+        raise _no_array(where, "rows of differing length", "Fill them up: batch(n, pad=0), or Ragged.to_padded(0).")
+    if isinstance(value, BytesColumn):
+        raise _not_numbers(where, "text" if value.text else "bytes")
+    if isinstance(value, str | bytes) or value is None:
+        raise _not_numbers(where, type(value).__name__)
+    return _checked(np.asarray(value), where)
+
+
+def _checked(array: Any, where: str) -> Any:
+    if array.dtype.kind in "mM":
+        array = array.view(np.int64)
+    if array.dtype.kind in "OUST":
+        raise _not_numbers(where, f"an array of {array.dtype.name}")
+    narrow = _NARROW.get(array.dtype.name)
+    if narrow is None or jax.config.jax_enable_x64 or not array.size:
+        return array
+    least, most, bounds = int(array.min()), int(array.max()), np.iinfo(narrow)
+    if least < bounds.min or most > bounds.max:
+        found = least if least < bounds.min else most
+        advice = "JAX would cut it off. Set jax.config.update('jax_enable_x64', True), or store it in two fields."
+        raise _no_array(where, str(found), advice, expected=narrow)
+    return array
+
+
+def _not_numbers(where: str, found: str) -> SchemaError:
+    advice = "JAX has arrays of numbers only. Leave it out with select, or make numbers of it in map."
+    return _no_array(where, found, advice)
+
+
+def _no_array(where: str, found: str, advice: str, expected: str = "numbers") -> SchemaError:
+    message = f"{where + ': ' if where else ''}expected {expected}, found {found}\n  {advice}"
+    return SchemaError(message, field=where or None, expected=expected, found=found)

@@ -1,0 +1,291 @@
+"""PyTorch: datasets for `DataLoader` and `StatefulDataLoader`, and tensors of what datasets and pipelines give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from recordkit.columns import Batch, BytesColumn, Ragged
+from recordkit.errors import MissingExtraError, StateError
+
+from ._epochs import Epochs
+from ._masked import masked, optional_names, schema_of
+from ._workers import Share, pipe_state, share_of
+
+try:
+    import torch
+    from torch.utils import data
+except ImportError as error:
+    what = "recordkit.integrations.torch"
+    raise MissingExtraError(what, "torch", "torch") from error
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from recordkit.dataset import Dataset
+    from recordkit.pipeline import Pipeline, Steps
+
+__all__ = ["TorchDataset", "TorchIterableDataset", "collate", "pipe_state", "tensors"]
+
+_SENT_AS_BYTES = 256 << 10  # to another process: measured, still faster than shared memory here, and slower at 1 MiB
+
+
+# --- Tensors
+
+
+def tensors(value: Any) -> Any:
+    """Return what a dataset or pipeline gives with tensors in it, in the structure that it has.
+
+    Arrays become tensors that share their memory, except those that cannot be written to: a tensor always can, so they
+    are copied. Times become int64 counts of their unit. A `Batch` becomes a dict; a field that has values missing gets
+    a mask `<name>/valid` beside it. A `Ragged` of one varying dimension becomes a jagged nested tensor, of more a list
+    of tensors. Bytes and text stay Python objects, in lists.
+
+    >>> tensors(Batch({"id": np.arange(2), "name": BytesColumn.of(["a", "b"])}, 2))
+    {'id': tensor([0, 1]), 'name': ['a', 'b']}
+    >>> tensors(Ragged(np.arange(3), (np.array([0, 2, 3]),))).unbind()
+    (tensor([0, 1]), tensor([2]))
+    """
+    if isinstance(value, Batch):
+        value = masked(value)
+    if isinstance(value, np.ndarray | np.generic):
+        return _tensor(np.asarray(value))
+    if isinstance(value, Ragged):
+        return _nested(value)
+    if isinstance(value, BytesColumn):
+        return value.to_list()
+    if isinstance(value, Mapping):
+        return _Columns({name: tensors(item) for name, item in value.items()})
+    if isinstance(value, tuple | list):
+        items = map(tensors, value)
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    return value
+
+
+def _tensor(array: NDArray[Any]) -> Any:
+    if array.dtype.kind in "OUST":
+        return array.tolist()
+    if array.dtype.kind in "mM":
+        array = array.view(np.int64)
+    # from_numpy warns of what cannot be written to, and refuses to go backwards.
+    if not array.flags.writeable or not array.flags.aligned or min(array.strides, default=0) < 0:
+        array = array.copy()
+    if array.dtype.name == "bfloat16":
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)
+
+
+def _nested(column: Ragged) -> Any:
+    if isinstance(column.values, BytesColumn):
+        return column.to_list()
+    if len(column.offsets) > 1:
+        return [tensors(row) for row in column]
+    return torch.nested.nested_tensor_from_jagged(_tensor(column.values), _tensor(column.offsets[0]))
+
+
+class _Columns(dict[Any, Any]):
+    """The columns of a batch, on their way to whoever asked for them: a dict when they are there.
+
+    PyTorch sends each tensor in shared memory of its own, which takes longer than sending a small one's bytes: with 40
+    columns of 2 kB, ten times as long.
+    """
+
+    def __copy__(self) -> _Columns:  # PyTorch copies dicts as it looks for arrays in them
+        return _Columns(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _arrived, ({name: value.numpy() if _is_small(value) else value for name, value in self.items()},)
+
+
+def _is_small(value: Any) -> bool:
+    plain = type(value) is torch.Tensor and value.dtype != torch.bfloat16
+    return plain and value.numel() * value.element_size() <= _SENT_AS_BYTES
+
+
+def _arrived(columns: dict[Any, Any]) -> dict[Any, Any]:
+    return {name: _tensor(value) if isinstance(value, np.ndarray) else value for name, value in columns.items()}
+
+
+# --- At any place
+
+
+class TorchDataset(data.Dataset):  # type: ignore[misc]
+    """A dataset as `torch.utils.data.DataLoader` takes it: map style, in any order that a sampler likes.
+
+    With `collate_fn=rk.torch.collate` a batch is read, decoded and handed on as columns, without a Python object a
+    value; PyTorch's own collating works too, row by row. What is missing is None in a row.
+
+    Can be sent to worker processes, however they are started.
+
+    >>> import tempfile, recordkit as rk
+    >>> path = tempfile.mkdtemp() + "/numbers.tfrecord"
+    >>> _ = rk.write(path, [{"id": i, "square": i * i} for i in range(5)])
+    >>> squares = TorchDataset(rk.open(path))
+    >>> len(squares), squares[3]
+    (5, {'id': tensor(3), 'square': tensor(9)})
+    >>> for batch in data.DataLoader(squares, batch_size=3, collate_fn=collate):
+    ...     print(batch["square"])
+    tensor([0, 1, 4])
+    tensor([ 9, 16])
+    """
+
+    def __init__(self, dataset: Dataset) -> None:
+        self.dataset = dataset
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, torch.Tensor):
+            index = index.numpy()
+        found = self.dataset[index]
+        return self._whole(found) if isinstance(found, Batch) else tensors(found)
+
+    def __getitems__(self, indices: Sequence[int]) -> Sequence[Any]:
+        """Return many rows at once, as a DataLoader asks for them."""
+        return _Rows(self, self.dataset[np.asarray(indices, np.int64)])
+
+    def _whole(self, batch: Batch) -> Any:
+        return tensors(masked(batch, optional_names(self.dataset.schema)))
+
+
+class _Rows(Sequence[Any]):
+    """Rows that `collate` need not take apart: they are made when someone looks at them."""
+
+    def __init__(self, owner: TorchDataset, found: Any) -> None:
+        self._owner = owner
+        self._found = found
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return list(self)[index]
+        found = self._found
+        return tensors(found.row(index) if isinstance(found, Batch) else found[index])
+
+    def __iter__(self) -> Iterator[Any]:
+        found = self._found
+        return map(tensors, found.rows() if isinstance(found, Batch) else found)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return list, (list(self),)
+
+    def whole(self) -> Any:
+        return self._owner._whole(self._found) if isinstance(self._found, Batch) else tensors(self._found)
+
+
+def collate(rows: Sequence[Any]) -> Any:
+    """Return rows as one batch: for `DataLoader(TorchDataset(ds), collate_fn=rk.torch.collate)`.
+
+    The rows of a `TorchDataset` become a dict of tensors as `tensors` makes them of a `Batch`, with a mask
+    `<name>/valid` for each field that may be missing; payloads a list. Other rows are left to PyTorch.
+
+    >>> collate([(1, 2.0), (3, 4.0)])
+    [tensor([1, 3]), tensor([2., 4.], dtype=torch.float64)]
+    """
+    return rows.whole() if isinstance(rows, _Rows) else data.default_collate(rows)
+
+
+# --- One after the other
+
+
+class TorchIterableDataset(data.IterableDataset):  # type: ignore[misc]
+    """A pipeline as `torch.utils.data.DataLoader` takes it, split over worker processes and ranks.
+
+    Make batches in the pipeline, and give the DataLoader `batch_size=None`: then any number of workers gives the same
+    batches in the same order. Each iteration is the next epoch, in all workers alike, persistent ones too.
+
+    If the pipeline has no `shard` step and torch.distributed is initialised, its elements are divided over the ranks
+    before they are batched, as `shard("auto")` does. With torchdata's `StatefulDataLoader` training goes on where it
+    stopped; `pipe_state` takes out of its state what another number of workers or ranks can go on from.
+
+    Args:
+        pipe: What `recordkit.open` gives, with steps or without.
+        state: Go on from here: of an iterator of this pipeline, or what `pipe_state` returned.
+
+    >>> import tempfile, recordkit as rk
+    >>> path = tempfile.mkdtemp() + "/numbers.tfrecord"
+    >>> _ = rk.write(path, [{"id": i} for i in range(5)])
+    >>> for batch in data.DataLoader(TorchIterableDataset(rk.open(path).batch(3)), batch_size=None):
+    ...     print(batch["id"])
+    tensor([0, 1, 2])
+    tensor([3, 4])
+    """
+
+    def __init__(self, pipe: Steps, state: Mapping[str, Any] | None = None) -> None:
+        whole = pipe._pipeline()
+        self._world = None if whole.sharded else _world()  # None if it is of no concern here
+        self._pipe: Pipeline = share_of(whole, *(self._world or (0, 1)))
+        self._optional = optional_names(schema_of(self._pipe))
+        self._start = dict(state) if state is not None else None
+        if state is not None:
+            self._mine().resume(state)  # which looks whether it can
+        self._epochs = Epochs(whole._epochs.next if state is None else state["epoch"])
+        self._begun = 0
+
+    def _mine(self) -> Pipeline:
+        """The same pipeline, whose epochs are of no concern to whoever has made it."""
+        return self._pipe._every(0, 1)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Choose which epoch the next iteration is."""
+        self._mine().set_epoch(epoch)  # which looks whether there can be one
+        self._epochs.coming = epoch
+
+    def __len__(self) -> int:
+        return len(self._pipe)
+
+    def __iter__(self) -> Iterator[Any]:
+        self._check_world()
+        info = data.get_worker_info()
+        first, step = (0, 1) if info is None else (info.id, info.num_workers)
+        # All workers of an iteration share a seed; those that stay for the next one keep it.
+        key = hash((0 if info is None else info.seed - info.id, self._begun))
+        self._begun += 1
+        share = Share(self._pipe, first, step, self._epochs.begin(key, step), self._start)
+        return _Tensors(share, self._optional, self._epochs)
+
+    def __getstate__(self) -> dict[str, Any]:
+        self._check_world()
+        return dict(vars(self))
+
+    def _check_world(self) -> None:
+        # A worker that was started afresh knows of no ranks.
+        if self._world and data.get_worker_info() is None and _world() not in (self._world, (0, 1)):
+            message = (
+                "torch.distributed was initialised after this TorchIterableDataset was made, which knows of one rank\n"
+                "  Call torch.distributed.init_process_group first."
+            )
+            raise StateError(message)
+
+
+def _world() -> tuple[int, int]:
+    """Which rank this is, and how many there are."""
+    ranks = torch.distributed
+    if not ranks.is_available() or not ranks.is_initialized():
+        return 0, 1
+    return ranks.get_rank(), ranks.get_world_size()
+
+
+class _Tensors(Iterator[Any]):
+    """What a worker gives, as tensors, with the state that `StatefulDataLoader` asks for."""
+
+    def __init__(self, share: Share, optional: tuple[str, ...], epochs: Epochs) -> None:
+        self._share = share
+        self._optional = optional
+        self._epochs = epochs
+
+    def __next__(self) -> Any:
+        element = next(self._share)
+        return tensors(masked(element, self._optional) if isinstance(element, Batch) else element)
+
+    def state_dict(self) -> dict[str, Any]:
+        return self._share.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._share.load_state_dict(state)
+        self._epochs.coming = self._share.epoch + 1

@@ -1,0 +1,89 @@
+"""Protobuf's wire format, as far as small messages need it; many Examples go through the core.
+
+A field is a tag (its number and a wire type, as a varint) and a value: a varint, 4 or 8 bytes, or a length and bytes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+_FIXED: Final = {FIXED64: 8, FIXED32: 4}
+
+
+def fields(data: memoryview) -> Iterator[tuple[int, int, Any]]:
+    r"""Yield each field of a message: its number, its wire type, and an int or the bytes.
+
+    Raises:
+        ValueError: The message is malformed, or holds a group.
+        IndexError: It ends inside a varint.
+
+    >>> [(number, bytes(value)) for number, wire, value in fields(memoryview(b"\x0a\x01a"))]
+    [(1, b'a')]
+    """
+    at = 0
+    while at < len(data):
+        tag, at = varint(data, at)
+        wire = tag & 7
+        if wire == VARINT:
+            value, at = varint(data, at)
+            yield tag >> 3, wire, value
+            continue
+        if wire == BYTES:
+            length, at = varint(data, at)
+        elif wire in _FIXED:
+            length = _FIXED[wire]
+        else:
+            raise ValueError  # groups, which none of these messages has
+        if length > len(data) - at:
+            raise ValueError
+        yield tag >> 3, wire, data[at : at + length]
+        at += length
+
+
+def varints(data: memoryview) -> Iterator[int]:
+    """Yield the varints that lie back to back in `data`."""
+    at = 0
+    while at < len(data):
+        number, at = varint(data, at)
+        yield number
+
+
+def varint(data: memoryview, at: int) -> tuple[int, int]:
+    """Return the varint at `at`, and where it ends."""
+    number = shift = 0
+    while True:
+        byte = data[at]  # IndexError where the bytes end: the caller's to word
+        number |= (byte & 0x7F) << shift
+        at += 1
+        if byte < 0x80:
+            return number & (2**64 - 1), at
+        shift += 7
+        if shift > 63:
+            raise ValueError
+
+
+def varint_field(field: int, number: int) -> bytes:
+    """Return a field that holds a number; nothing for zero, the default, which protobuf leaves out."""
+    return _encoded(field << 3) + _encoded(number) if number else b""
+
+
+def bytes_field(field: int, value: bytes) -> bytes:
+    r"""Return a field that holds bytes: a string, a message, a packed list.
+
+    >>> bytes_field(1, b"a")
+    b'\n\x01a'
+    """
+    return _encoded(field << 3 | BYTES) + _encoded(len(value)) + value
+
+
+def _encoded(number: int) -> bytes:
+    data = bytearray()
+    while number > 0x7F:
+        data.append(number & 0x7F | 0x80)
+        number >>= 7
+    data.append(number)
+    return bytes(data)

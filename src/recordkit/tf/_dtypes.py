@@ -1,0 +1,156 @@
+"""Dtypes under TensorFlow's names, and the NumPy dtype behind each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    DTypeLike: TypeAlias = "DType | str | np.dtype[Any] | type[Any]"
+
+_INTEGERS: Final = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+_FLOATS: Final = ("float16", "bfloat16", "float32", "float64")
+_COMPLEXES: Final = ("complex64", "complex128")
+_OTHER_NAMES: Final = {"half": "float16", "float": "float32", "double": "float64", "str": "string", "object": "string"}
+
+
+class DType:
+    """A dtype of TensorFlow's, such as `tf.int64`; equal to its name and to NumPy's dtype.
+
+    Attributes:
+        name: Such as `"int64"`.
+
+    >>> from recordkit import tf
+    >>> tf.int64, tf.int64.name, tf.int64 == np.int64, tf.float32.is_floating
+    (tf.int64, 'int64', True, True)
+    """
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @property
+    def as_numpy_dtype(self) -> type[Any]:
+        """NumPy's type of a value; that of objects for strings."""
+        return self.numpy.type
+
+    @property
+    def numpy(self) -> np.dtype[Any]:
+        """NumPy's dtype; that of objects for strings."""
+        if self.name == "bfloat16":
+            from recordkit.schema import _dtypes  # which is a lot to import for what few use
+
+            return _dtypes.numpy_dtype(self.name)
+        return np.dtype(object if self.name == "string" else self.name)
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether it is of integers."""
+        return self.name in _INTEGERS
+
+    @property
+    def is_floating(self) -> bool:
+        """Whether it is of real floating-point numbers."""
+        return self.name in _FLOATS
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether it is of complex numbers."""
+        return self.name in _COMPLEXES
+
+    @property
+    def is_bool(self) -> bool:
+        """Whether it is of truth values."""
+        return self.name == "bool"
+
+    @property
+    def size(self) -> int:
+        """The number of bytes of a value; 1 for strings, as TensorFlow has it."""
+        return 1 if self.name == "string" else self.numpy.itemsize
+
+    @property
+    def min(self) -> Any:
+        """The least value."""
+        return self._limits().min
+
+    @property
+    def max(self) -> Any:
+        """The greatest value."""
+        return self._limits().max
+
+    def _limits(self) -> Any:
+        if self.is_integer:
+            return np.iinfo(self.numpy)
+        if self.is_floating and self.name != "bfloat16":
+            return np.finfo(self.numpy)
+        message = f"{self!r} has no least and greatest value"
+        raise TypeError(message)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        try:
+            return as_dtype(other) is self  # type: ignore[arg-type]
+        except TypeError:
+            return False
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        return f"tf.{self.name}"
+
+    def __str__(self) -> str:
+        return f"<dtype: {self.name!r}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return as_dtype, (self.name,)
+
+
+_NAMES: Final = ("bool", *_INTEGERS, *_FLOATS, *_COMPLEXES, "string")
+_DTYPES: Final = {name: DType(name) for name in _NAMES}
+_NUMPY: Final = {dtype.numpy: dtype for name, dtype in _DTYPES.items() if name not in ("bfloat16", "string")}
+
+
+def as_dtype(value: DTypeLike) -> DType:
+    """Return the dtype that is meant by one, by its name, or by NumPy's.
+
+    >>> as_dtype("float32"), as_dtype(np.int64), as_dtype("half")
+    (tf.float32, tf.int64, tf.float16)
+    """
+    if isinstance(value, DType):
+        return value
+    if isinstance(value, str):
+        found = _DTYPES.get(_OTHER_NAMES.get(value, value))
+    elif value in (float, bool):
+        found = _DTYPES["float32" if value is float else "bool"]
+    else:
+        found = of_numpy(value)
+    if found is None:
+        message = f"no dtype of TensorFlow's: {value!r}\n  There are {', '.join(_NAMES)}."
+        raise TypeError(message)
+    return found
+
+
+def of_numpy(value: Any) -> DType | None:
+    """Return the dtype of values of one of NumPy's."""
+    try:
+        dtype = np.dtype(value)
+    except TypeError:
+        return None
+    found = _NUMPY.get(dtype)
+    if found is None and dtype.kind in "OSU":
+        return _DTYPES["string"]
+    return _DTYPES.get(dtype.name) if found is None else found
+
+
+bool_, string = _DTYPES["bool"], _DTYPES["string"]
+int8, int16, int32, int64 = (_DTYPES[name] for name in ("int8", "int16", "int32", "int64"))
+uint8, uint16, uint32, uint64 = (_DTYPES[name] for name in ("uint8", "uint16", "uint32", "uint64"))
+float16, bfloat16, float32, float64 = (_DTYPES[name] for name in ("float16", "bfloat16", "float32", "float64"))
+complex64, complex128 = _DTYPES["complex64"], _DTYPES["complex128"]
+half, double = float16, float64

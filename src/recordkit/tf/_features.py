@@ -1,0 +1,149 @@
+"""Feature descriptions: what `parse_example` is told of each feature."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+from ._dtypes import DType, as_dtype, int32
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ._dtypes import DTypeLike
+
+
+class _Described:
+    """Dtypes may be given by name, shapes as lists; both are kept so that descriptions can be compared quickly."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        for name, make in (("dtype", as_dtype), ("row_splits_dtype", as_dtype), *_TUPLES):
+            value = getattr(self, name, None)
+            if value is not None:
+                object.__setattr__(self, name, make(value))
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+_TUPLES = (("shape", _tuple), ("index_key", _tuple), ("size", _tuple), ("partitions", tuple))
+
+
+@dataclass(frozen=True, slots=True)
+class FixedLenFeature(_Described):
+    """As many values as `shape` has, in every record; `default_value` where a record has none.
+
+    >>> from recordkit import tf
+    >>> tf.io.FixedLenFeature([2], tf.int64)
+    FixedLenFeature(shape=(2,), dtype=tf.int64, default_value=None)
+    """
+
+    shape: Any
+    dtype: DTypeLike
+    default_value: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class VarLenFeature(_Described):
+    """Any number of values; parsed to a SparseTensor."""
+
+    dtype: DTypeLike
+
+
+@dataclass(frozen=True, slots=True)
+class SparseFeature(_Described):
+    """Values in one feature and their places in others; parsed to a SparseTensor of the size given."""
+
+    index_key: str | Sequence[str]
+    value_key: str
+    dtype: DTypeLike
+    size: int | Sequence[int]
+    already_sorted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FixedLenSequenceFeature(_Described):
+    """Any number of items of one shape; in a batch, shorter ones are filled up with `default_value`."""
+
+    shape: Any
+    dtype: DTypeLike
+    allow_missing: bool = False
+    default_value: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class RowSplits:
+    """The feature that holds where rows start, and where the last ends."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class RowLengths:
+    """The feature that holds the lengths of rows."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class RowStarts:
+    """The feature that holds where rows start."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class RowLimits:
+    """The feature that holds where rows end."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class ValueRowIds:
+    """The feature that holds the row of every value."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class UniformRowLength:
+    """Every row has this length."""
+
+    length: int
+
+
+Partition: TypeAlias = RowSplits | RowLengths | RowStarts | RowLimits | ValueRowIds | UniformRowLength
+
+
+@dataclass(frozen=True)
+class RaggedFeature(_Described):
+    """Any number of values, in rows that other features tell; parsed to a RaggedTensor.
+
+    Attributes:
+        dtype: The dtype of the values.
+        value_key: The feature that holds the values; by default the name it is asked for by.
+        partitions: How the values are put in rows, outermost first.
+        row_splits_dtype: The dtype of the splits: int32 or int64.
+        validate: Not used: rows that do not fit the values are always an error.
+    """
+
+    dtype: DTypeLike
+    value_key: str | None = None
+    partitions: Sequence[Partition] = ()
+    row_splits_dtype: DType = int32
+    validate: bool = False
+
+    # As TensorFlow nests them.
+    RowSplits: ClassVar = RowSplits
+    RowLengths: ClassVar = RowLengths
+    RowStarts: ClassVar = RowStarts
+    RowLimits: ClassVar = RowLimits
+    ValueRowIds: ClassVar = ValueRowIds
+    UniformRowLength: ClassVar = UniformRowLength
+
+
+AnyFeature: TypeAlias = FixedLenFeature | VarLenFeature | SparseFeature | FixedLenSequenceFeature | RaggedFeature

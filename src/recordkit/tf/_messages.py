@@ -1,0 +1,401 @@
+"""Messages: Example, SequenceExample and what they are made of, with the behaviour of protobuf's classes.
+
+Where protobuf refuses what people write anyway (assigning to a map or a field, arrays as values), it works here.
+Fields that these messages do not define are dropped when they are parsed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
+
+from recordkit.schema._protobuf import bytes_field
+
+from ._containers import FeatureSequence, MessageMap, copied_entries, map_lines
+from ._message import M, Message, Part, Parts, block, copied
+from ._message_wire import body, entry, example_bytes, feature_bodies, features_body, parts, plain_features, plain_lists
+from ._repeated import Repeated, lines, take, wire
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from typing import Self
+
+    from numpy.typing import NDArray
+
+    from ._message_wire import Plain
+
+
+class _ValueList(Message):
+    __slots__ = ("data",)
+    fields = ("value",)
+    number: ClassVar[int]
+    kind: ClassVar[str]
+
+    def __init__(self, *, value: Any = None) -> None:
+        super().__init__()
+        # An array is never changed in its place, so that copies of a message can share it.
+        self.data: list[Any] | NDArray[Any] = [] if value is None else take(self, value)
+
+    @property
+    def value(self) -> Repeated:
+        """The values."""
+        return Repeated(self)
+
+    @value.setter
+    def value(self, values: Any) -> None:
+        if isinstance(values, Repeated) and values == Repeated(self):
+            return  # as behind `+=`, which has changed them already
+        taken = take(self, values)
+        self.changing()
+        self.data = taken
+
+    def merge(self, other: _ValueList) -> None:
+        """Add the values of another list."""
+        if len(self.data):
+            Repeated(self).extend(wire(other))
+        else:
+            self.data = shared(other.data)
+
+    def copy(self) -> Self:
+        """Return a list of its own that holds the same."""
+        made = type(self)()
+        made.data = shared(self.data)
+        return made
+
+    def _empty(self) -> None:
+        self.data = []
+
+    def encoded(self, *, ordered: bool) -> bytes:
+        """Return the list as bytes."""
+        return body(next(feature_bodies([(self.kind, wire(self))])))
+
+    def decode(self, payload: bytes) -> None:
+        """Become what bytes hold."""
+        plain = plain_features(bytes_field(1, entry("", bytes_field(self.number, payload))))[""]
+        assert plain is not None
+        self.data = plain[1]
+
+    def state(self) -> Any:
+        """Return the values."""
+        return Repeated(self)
+
+    def lines(self) -> Iterator[str]:
+        """Yield a line for each value."""
+        return lines(self)
+
+
+def shared(data: list[Any] | NDArray[Any]) -> list[Any] | NDArray[Any]:
+    """Return values for a second message to hold."""
+    return list(data) if isinstance(data, list) else data
+
+
+class BytesList(_ValueList):
+    """A list of bytes.
+
+    >>> BytesList(value=[b"a"]).value
+    [b'a']
+    """
+
+    __slots__ = ()
+    kind, number = "bytes_list", 1
+
+
+class FloatList(_ValueList):
+    """A list of floats of 32 bits.
+
+    >>> FloatList(value=[0.5]).value
+    [0.5]
+    """
+
+    __slots__ = ()
+    kind, number = "float_list", 2
+
+
+class Int64List(_ValueList):
+    """A list of ints.
+
+    >>> numbers = Int64List(value=[1, 2])
+    >>> numbers.value.append(3)
+    >>> numbers.value[1:]
+    [2, 3]
+    """
+
+    __slots__ = ()
+    kind, number = "int64_list", 3
+
+
+class Feature(Parts):
+    """A list of one kind.
+
+    >>> feature = Feature(int64_list=Int64List(value=[1, 2]))
+    >>> feature.WhichOneof("kind"), feature.int64_list.value[0]
+    ('int64_list', 1)
+    """
+
+    __slots__ = ()
+    fields = ("bytes_list", "float_list", "int64_list")
+    types = {"bytes_list": BytesList, "float_list": FloatList, "int64_list": Int64List}
+    one_of = "kind"
+    bytes_list = Part("bytes_list", BytesList)
+    float_list = Part("float_list", FloatList)
+    int64_list = Part("int64_list", Int64List)
+
+    def plain(self) -> Plain:
+        """Return the name of its list and the values."""
+        return (self._there[0], wire(self._parts[self._there[0]])) if self._there else None
+
+    @classmethod
+    def of_plain(cls, plain: Plain) -> Feature:
+        """Return the feature that was plain."""
+        feature = cls()
+        if plain is not None:
+            own = cls.types[plain[0]]()
+            own.data = plain[1]  # type: ignore[attr-defined]
+            feature._parts[plain[0]] = own
+            feature._there.append(plain[0])
+        return feature
+
+    def copy(self) -> Feature:
+        """Return a feature of its own that holds the same; as `of_plain`, because many are copied."""
+        return Feature.of_plain((self._there[0], shared(self._parts[self._there[0]].data)) if self._there else None)
+
+    def encoded(self, *, ordered: bool) -> bytes:
+        """Return the feature as bytes."""
+        return next(feature_bodies([self.plain()]))
+
+    def decode(self, payload: bytes) -> None:
+        """Become what bytes hold."""
+        self.merge(Feature.of_plain(plain_features(bytes_field(1, entry("", payload)))[""]))
+
+
+class _Map(Message, Generic[M]):
+    """A message that is one map."""
+
+    __slots__ = ("entries",)
+    kind: ClassVar[type[Any]]
+
+    def __init__(self, **fields: Any) -> None:
+        self.entries: dict[str, M] = {}
+        super().__init__(**fields)
+
+    def _assign(self, name: str, value: Any) -> None:
+        made = copied_entries(self.kind, value)
+        self.changing()
+        self.entries = made
+
+    def merge(self, other: _Map[M]) -> None:
+        """Take copies of the entries of another map."""
+        self.entries.update({name: own.copy() for name, own in other.entries.items()})
+
+    def _empty(self) -> None:
+        self.entries = {}
+
+    def state(self) -> Any:
+        """Return the map."""
+        return self.entries
+
+    def lines(self) -> Iterator[str]:
+        """Yield a block for each entry."""
+        return map_lines(self.fields[0], self.entries)
+
+    def ordered(self, *, ordered: bool) -> dict[str, M]:
+        """Return the entries, sorted by name if `ordered`."""
+        return dict(sorted(self.entries.items())) if ordered else self.entries
+
+
+class Features(_Map[Feature]):
+    """Features by name.
+
+    >>> features = Features()
+    >>> features.feature["label"].int64_list.value.append(3)
+    >>> features.feature["text"] = Feature(bytes_list=BytesList(value=[b"hello"]))
+    >>> sorted(features.feature), "label" in features.feature
+    (['label', 'text'], True)
+    """
+
+    __slots__ = ()
+    fields = ("feature",)
+    kind = Feature
+
+    @property
+    def feature(self) -> MessageMap[Feature]:
+        """The features; one that is asked for and not there is made."""
+        return MessageMap(self)
+
+    @feature.setter
+    def feature(self, entries: Mapping[str, Feature]) -> None:
+        self._assign("feature", entries)
+
+    def encoded(self, *, ordered: bool) -> bytes:
+        """Return the features as bytes."""
+        return features_body({name: feature.plain() for name, feature in self.ordered(ordered=ordered).items()})
+
+    def decode(self, payload: bytes) -> None:
+        """Become what bytes hold."""
+        plain = plain_features(bytes_field(1, payload))
+        self.entries = {name: Feature.of_plain(feature) for name, feature in plain.items()}
+
+
+class FeatureList(Message):
+    """A feature a step.
+
+    >>> steps = FeatureList(feature=[Feature(int64_list=Int64List(value=[1]))])
+    >>> len(steps.feature)
+    1
+    """
+
+    __slots__ = ("steps",)
+    fields = ("feature",)
+    kind: ClassVar[type[Feature]] = Feature
+
+    def __init__(self, **fields: Any) -> None:
+        self.steps: list[Feature] = []
+        super().__init__(**fields)
+
+    @property
+    def feature(self) -> FeatureSequence[Feature]:
+        """The features."""
+        return FeatureSequence(self)
+
+    @feature.setter
+    def feature(self, steps: Iterable[Feature]) -> None:
+        self._assign("feature", steps)
+
+    def _assign(self, name: str, value: Any) -> None:
+        made = [copied(Feature, one, "FeatureList.feature") for one in value]
+        self.changing()
+        self.steps = made
+
+    def merge(self, other: FeatureList) -> None:
+        """Add the steps of another list."""
+        self.steps += [step.copy() for step in other.steps]
+
+    def _empty(self) -> None:
+        self.steps = []
+
+    def encoded(self, *, ordered: bool) -> bytes:
+        """Return the steps as bytes."""
+        return b"".join(bytes_field(1, one) for one in feature_bodies([step.plain() for step in self.steps]))
+
+    def decode(self, payload: bytes) -> None:
+        """Become what bytes hold."""
+        self.share(plain_lists([entry("", payload)])[""])
+
+    def share(self, steps: list[Plain]) -> None:
+        """Become these steps."""
+        self.steps = [Feature.of_plain(step) for step in steps]
+
+    def state(self) -> Any:
+        """Return the steps."""
+        return self.steps
+
+    def lines(self) -> Iterator[str]:
+        """Yield a block for each step."""
+        for step in self.steps:
+            yield from block("feature", step.lines())
+
+
+class FeatureLists(_Map[FeatureList]):
+    """Feature lists by name."""
+
+    __slots__ = ()
+    fields = ("feature_list",)
+    kind = FeatureList
+
+    @property
+    def feature_list(self) -> MessageMap[FeatureList]:
+        """The feature lists; one that is asked for and not there is made."""
+        return MessageMap(self)
+
+    @feature_list.setter
+    def feature_list(self, entries: Mapping[str, FeatureList]) -> None:
+        self._assign("feature_list", entries)
+
+    def encoded(self, *, ordered: bool) -> bytes:
+        """Return the lists as bytes; all steps of all of them go to the encoder at once."""
+        lists = self.ordered(ordered=ordered)
+        bodies = feature_bodies([step.plain() for one in lists.values() for step in one.steps])
+        return b"".join(
+            entry(name, b"".join(bytes_field(1, next(bodies)) for _ in one.steps)) for name, one in lists.items()
+        )
+
+    def decode(self, payload: bytes) -> None:
+        """Become what bytes hold."""
+        self.decode_parts([payload])
+
+    def decode_parts(self, payloads: Iterable[Any]) -> None:
+        """Become what bytes hold that are in several pieces."""
+        for name, steps in plain_lists(payloads).items():
+            self.entries[name] = FeatureList()
+            self.entries[name].share(steps)
+
+
+class Example(Parts):
+    """A record: features by name.
+
+    >>> label = Feature(int64_list=Int64List(value=[3]))
+    >>> example = Example(features=Features(feature={"label": label}))
+    >>> Example.FromString(example.SerializeToString()) == example
+    True
+    >>> print(example)
+    features {
+      feature {
+        key: "label"
+        value {
+          int64_list {
+            value: 3
+          }
+        }
+      }
+    }
+    """
+
+    __slots__ = ()
+    fields = ("features",)
+    types = {"features": Features}
+    features = Part("features", Features)
+
+    def encoded(self, *, ordered: bool) -> bytes:
+        """Return the record as bytes."""
+        if not self._there:
+            return b""
+        entries = self.features.ordered(ordered=ordered)
+        return example_bytes({name: feature.plain() for name, feature in entries.items()})
+
+    def decode(self, payload: bytes) -> None:
+        """Become what bytes hold."""
+        plain = plain_features(payload)
+        if plain or parts(payload, 1):
+            self.features.changing()
+            self.features.entries = {name: Feature.of_plain(feature) for name, feature in plain.items()}
+
+
+class SequenceExample(Parts):
+    """A record with features of its own, its context, and features of which it has one a step.
+
+    >>> record = SequenceExample()
+    >>> record.feature_lists.feature_list["words"].feature.add().bytes_list.value.append(b"hello")
+    >>> len(SequenceExample.FromString(record.SerializeToString()).feature_lists.feature_list["words"].feature)
+    1
+    """
+
+    __slots__ = ()
+    fields = ("context", "feature_lists")
+    types = {"context": Features, "feature_lists": FeatureLists}
+    context = Part("context", Features)
+    feature_lists = Part("feature_lists", FeatureLists)
+
+    def encoded(self, *, ordered: bool) -> bytes:
+        """Return the record as bytes."""
+        numbers = {name: number for number, name in enumerate(self.fields, start=1)}
+        return b"".join(
+            bytes_field(numbers[name], part.encoded(ordered=ordered)) for name, part in self.parts().items()
+        )
+
+    def decode(self, payload: bytes) -> None:
+        """Become what bytes hold."""
+        if contexts := parts(payload, 1):
+            self.context.changing()
+            self.context.decode(b"".join(map(bytes, contexts)))
+        if lists := parts(payload, 2):
+            self.feature_lists.changing()
+            self.feature_lists.decode_parts(lists)

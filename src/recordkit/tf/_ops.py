@@ -1,0 +1,120 @@
+"""Operations: the few functions of TensorFlow's that scripts about records use on tensors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from recordkit.errors import InvalidArgumentError
+
+from . import _dtypes
+from ._dtypes import as_dtype, int32
+from ._ragged import RaggedTensor
+from ._sparse import SparseTensor
+from ._tensor import Tensor, array_of, convert_to_tensor, reshaped
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from ._dtypes import DTypeLike
+
+
+newaxis = np.newaxis
+
+
+def cast(x: Any, dtype: DTypeLike, name: str | None = None) -> Any:
+    """Return a tensor with another dtype; floats are cut to ints, as in NumPy.
+
+    >>> cast([1.7, -1.7], "int32").numpy()
+    array([ 1, -1], dtype=int32)
+    """
+    wanted = as_dtype(dtype)
+    if isinstance(x, SparseTensor):
+        return SparseTensor(x.indices, cast(x.values, wanted), x.dense_shape)
+    if isinstance(x, RaggedTensor):
+        return x.with_flat_values(cast(x.flat_values, wanted))
+    tensor = convert_to_tensor(x)
+    if tensor.dtype is wanted:
+        return tensor
+    if _dtypes.string in (tensor.dtype, wanted):
+        message = (
+            f"cast: {tensor.dtype.name} does not become {wanted.name}\n  Use Python: int(x.numpy()), str(x.numpy())."
+        )
+        raise InvalidArgumentError(message)
+    array = np.asarray(tensor)
+    if tensor.dtype.is_complex and not wanted.is_complex:
+        array = array.real
+    with np.errstate(invalid="ignore", over="ignore"):
+        return Tensor(array.astype(wanted.numpy))
+
+
+def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
+    """Return a tensor in another shape, with -1 for the dimension that is left over.
+
+    >>> reshape([1, 2, 3, 4], [2, -1]).shape
+    TensorShape([2, 2])
+    """
+    sizes = np.atleast_1d(np.asarray(shape if isinstance(shape, Tensor) else np.array(shape, np.int64)))
+    return Tensor(reshaped(np.asarray(convert_to_tensor(tensor)), tuple(sizes.tolist())))
+
+
+def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
+    """Return tensors of one shape as one tensor, with a dimension more.
+
+    >>> stack([[1, 2], [3, 4]], axis=1).numpy()
+    array([[1, 3],
+           [2, 4]], dtype=int32)
+    """
+    arrays = _alike("stack", values)
+    if len({array.shape for array in arrays}) > 1:
+        message = f"stack: expected tensors of one shape, found {_shapes(arrays)}"
+        raise InvalidArgumentError(message)
+    return Tensor(np.stack(arrays, axis))
+
+
+def concat(values: Any, axis: int, name: str = "concat") -> Tensor:
+    """Return tensors end to end along a dimension that they have.
+
+    >>> concat([[1], [2, 3]], 0).numpy()
+    array([1, 2, 3], dtype=int32)
+    """
+    arrays = _alike("concat", values)
+    try:
+        return Tensor(np.concatenate(arrays, int(axis)))
+    except ValueError:
+        advice = "\n  Use stack for scalars." if any(not array.ndim for array in arrays) else ""
+        message = f"concat: shapes that differ in more than dimension {int(axis)}: {_shapes(arrays)}{advice}"
+        raise InvalidArgumentError(message) from None
+
+
+def _alike(what: str, values: Any) -> list[NDArray[Any]]:
+    """Return values as arrays of one dtype, which is that of the first tensor among them."""
+    given = list(values)
+    hint = next((value.dtype for value in given if isinstance(value, Tensor)), None)
+    arrays = [np.asarray(convert_to_tensor(value, dtype_hint=hint)) for value in given]
+    if not arrays:
+        message = f"{what}: there is nothing to put together"
+        raise InvalidArgumentError(message)
+    dtypes = {array.dtype for array in arrays}
+    if len(dtypes) > 1:
+        message = f"{what}: expected one dtype, found {', '.join(sorted(map(str, dtypes)))}\n  Use tf.cast."
+        raise InvalidArgumentError(message)
+    return arrays
+
+
+def _shapes(arrays: Sequence[NDArray[Any]]) -> str:
+    return ", ".join(sorted({str(list(array.shape)) for array in arrays}))
+
+
+def shape(input: Any, out_type: DTypeLike = int32, name: str | None = None) -> Tensor:  # noqa: A002 - their name
+    """Return the shape of a tensor as a tensor.
+
+    >>> shape([[1, 2]]).numpy()
+    array([1, 2], dtype=int32)
+    """
+    if isinstance(input, SparseTensor):
+        return Tensor(np.asarray(cast(input.dense_shape, out_type)))
+    return Tensor(array_of(list(convert_to_tensor(input).shape), out_type))

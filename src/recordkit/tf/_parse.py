@@ -1,0 +1,367 @@
+"""Parsing: descriptions of features become one decoder, and what it decodes the tensors that were described.
+
+A description is worked out once and kept, as long as it is asked for again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from recordkit.columns import BytesColumn, Ragged
+from recordkit.errors import InvalidArgumentError, SchemaError
+from recordkit.examples import EMPTY, Decoded, Decoder, Feature
+from recordkit.schema._words import unreadable
+
+from . import _dtypes
+from ._features import (
+    FixedLenFeature,
+    FixedLenSequenceFeature,
+    RaggedFeature,
+    SparseFeature,
+    UniformRowLength,
+    VarLenFeature,
+)
+from ._partitions import Misaligned, partitioned
+from ._ragged import RaggedTensor
+from ._shape import TensorShape
+from ._sparse import SparseTensor
+from ._tensor import Tensor, array_of, reshaped
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from recordkit.examples import Kind, Values
+    from recordkit.records import Chunk
+
+    from ._features import AnyFeature
+
+Description: TypeAlias = "Mapping[str, AnyFeature]"
+
+_KINDS: Final[dict[_dtypes.DType, Kind]] = {_dtypes.int64: "int64", _dtypes.float32: "float", _dtypes.string: "bytes"}
+_DTYPE_OF: Final = {"int64": "tf.int64", "float": "tf.float32", "bytes": "tf.string"}
+
+
+class Place:
+    """Which records are parsed: how many, whether one is given by itself, and how errors number them."""
+
+    __slots__ = ("first", "rows", "single")
+
+    def __init__(self, chunk: Chunk, *, single: bool) -> None:
+        self.rows, self.single, self.first = len(chunk), single, chunk.first_record
+
+
+_Maker: TypeAlias = Callable[[Decoded, Place], Any]
+
+
+class Plan:
+    """How to parse what a description asks for: made once, used by any thread."""
+
+    def __init__(self, description: Description, allowed: tuple[type, ...], *, sequence: bool, steps: bool) -> None:
+        self._description = description
+        self._wire: dict[str, Feature] = {}
+        self._steps = steps
+        made: list[tuple[str, tuple[int, ...], _Maker | None]] = []
+        for name, feature in description.items():
+            if not isinstance(feature, allowed):
+                message = f"Unsupported {type(feature).__name__} {feature} for key '{name}'"
+                raise ValueError(message)
+            made.append((name, *_READERS[type(feature), steps](self, name, feature)))
+        self._decoder = Decoder(self._wire.values(), sequence=sequence)
+        # Numbers of a fixed count are there as they are: where they start is all that is left to work out.
+        self._makers = [
+            (name, shape, None if make is not None else self._decoder.place(name), make) for name, shape, make in made
+        ]
+
+    def ask(self, name: str, dtype: Any, count: int | None = None, *, required: bool = False) -> None:
+        """Note that a feature has to be decoded; several may need it, if they agree what it is."""
+        if dtype not in _KINDS:
+            message = (
+                f"{name}: records hold int64, float32 and string, found {dtype.name}\n  Parse one of them, then cast."
+            )
+            raise InvalidArgumentError(message)
+        feature = Feature(name, _KINDS[dtype], count, "error" if required else "mark", self._steps)
+        if self._wire.setdefault(name, feature) != feature:
+            message = (
+                f"{name}: asked for in two ways that do not go together: {_words(self._wire[name])}, {_words(feature)}"
+            )
+            raise ValueError(message)
+
+    def parse(self, chunk: Chunk, *, single: bool) -> dict[str, Any]:
+        """Return the tensors described; of one record by itself if `single`."""
+        return self._made(self._decoded(chunk), chunk, single=single)
+
+    def parse_lists(self, chunk: Chunk, *, single: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the feature lists described, and how many steps of the dense ones each record has."""
+        decoded = self._decoded(chunk)
+        steps: dict[str, Any] = {}
+        for name, feature in self._description.items():
+            if isinstance(feature, FixedLenSequenceFeature):
+                ends = decoded[name].steps
+                assert ends is not None
+                counts = np.diff(ends)
+                steps[name] = Tensor(counts.reshape(()) if single else counts)
+        return self._made(decoded, chunk, single=single), steps
+
+    def _decoded(self, chunk: Chunk) -> Decoded:
+        try:
+            return self._decoder.decode(chunk)
+        except SchemaError as error:
+            raise self._explained(error) from None
+
+    def _made(self, decoded: Decoded, chunk: Chunk, *, single: bool) -> dict[str, Any]:
+        place = Place(chunk, single=single)
+        rows, ints, floats = len(decoded), decoded.ints, decoded.floats
+        tensors: dict[str, Any] = {}
+        for name, shape, there, make in self._makers:
+            if there is None:
+                assert make is not None
+                tensors[name] = make(decoded, place)
+                continue
+            is_int, before, gaps, count = there
+            at = before * rows + gaps
+            numbers: NDArray[Any] = (ints if is_int else floats)[at : at + count * rows]
+            if single:
+                numbers = numbers.reshape(shape)
+            elif shape:
+                numbers = numbers.reshape((rows, *shape))
+            tensors[name] = Tensor(numbers)
+        return tensors
+
+    def _explained(self, error: SchemaError) -> SchemaError:
+        """Return a decoder's error with TensorFlow's words for what to do about it."""
+        found = error.found or ""
+        advice = ""
+        if found in _DTYPE_OF:
+            advice = f"Ask for {_DTYPE_OF[found]} to read what is there."
+        elif found == "nothing":
+            may = "allow_missing=True" if self._steps else "a default_value"
+            advice = f"Give it {may} if it may be missing, or read it as a VarLenFeature."
+        elif found.endswith("values"):
+            advice = "A VarLenFeature or a RaggedFeature reads any number."
+        return unreadable(error.field or "", error.expected or "", found, record=error.record or 0, advice=advice)
+
+
+def _words(feature: Feature) -> str:
+    count = "any number of values" if feature.count is None else f"{feature.count} values"
+    return f"{count} of {feature.kind}"
+
+
+# --- Each kind of feature: what to decode for it, and what to make of that
+
+
+def _sizes(name: str, feature: Any) -> tuple[int, ...]:
+    if feature.shape is None:
+        message = f"Missing shape for feature {name}."
+        raise ValueError(message)
+    shape = TensorShape(feature.shape)
+    if not shape.is_fully_defined():
+        message = f"All dimensions of shape for feature {name} need to be known but received {shape}."
+        hint = "\n  FixedLenSequenceFeature is for a first dimension of any size."
+        raise ValueError(message + (hint if shape and shape[0] is None else ""))
+    return tuple(size or 0 for size in shape)
+
+
+def _fixed(plan: Plan, name: str, feature: FixedLenFeature) -> tuple[tuple[int, ...], _Maker | None]:
+    shape, default = _sizes(name, feature), feature.default_value
+    plan.ask(name, feature.dtype, math.prod(shape), required=default is None)
+    if default is None and feature.dtype is not _dtypes.string:
+        return shape, None
+    fill = None if default is None else reshaped(array_of(default, feature.dtype), shape)
+    return shape, partial(_make_fixed, name, shape, fill)
+
+
+def _make_fixed(name: str, shape: tuple[int, ...], fill: NDArray[Any] | None, decoded: Decoded, place: Place) -> Tensor:
+    own = decoded[name]
+    whole = shape if place.single else (place.rows, *shape)
+    absent = None if own.states is None or fill is None else _absent(name, own, place)
+    assert not isinstance(own.values, list)
+    if absent is None or fill is None:
+        return Tensor(own.values.reshape(whole))
+    values = own.values.to_numpy() if isinstance(own.values, BytesColumn) else own.values
+    filled = values.reshape((place.rows, *shape)).copy()
+    filled[absent] = fill
+    return Tensor(filled.reshape(whole))
+
+
+def _absent(name: str, own: Values, place: Place) -> NDArray[np.bool_] | None:
+    """Return which records take the default; a list that is there and empty is none that could be missing."""
+    assert own.states is not None
+    if own.count and (own.states == EMPTY).any():
+        row = int(np.flatnonzero(own.states == EMPTY)[0])
+        expected = f"{own.count} {own.kind} value{'s' * (own.count != 1)}"
+        advice = "The default is for records that do not have it at all."
+        raise unreadable(name, expected, "an empty list", record=place.first + row, advice=advice)
+    absent: NDArray[np.bool_] = own.states < EMPTY
+    return absent if absent.any() else None
+
+
+def _any_number(plan: Plan, name: str, feature: VarLenFeature) -> tuple[tuple[int, ...], _Maker]:
+    plan.ask(name, feature.dtype)
+    return (), partial(_make_sparse, name)
+
+
+def _make_sparse(name: str, decoded: Decoded, place: Place) -> SparseTensor:
+    own = decoded[name]
+    assert own.offsets is not None
+    lengths = np.diff(own.offsets)
+    longest = int(lengths.max(initial=0))
+    columns = [_positions(own.offsets)]
+    shape = [longest]
+    if own.steps is not None:
+        steps = np.diff(own.steps)
+        columns.insert(0, np.repeat(_positions(own.steps), lengths))
+        shape.insert(0, int(steps.max(initial=0)))
+        lengths = np.diff(own.offsets[own.steps])
+    if not place.single:
+        columns.insert(0, np.repeat(np.arange(place.rows), lengths))
+        shape.insert(0, place.rows)
+    return _sparse(columns, _flat(own), shape)
+
+
+def _positions(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the place of every value in its own row."""
+    return np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))
+
+
+def _sparse(columns: list[NDArray[np.int64]], values: Tensor, shape: list[int]) -> SparseTensor:
+    return SparseTensor(Tensor(np.stack(columns, axis=1)), values, Tensor(np.array(shape, np.int64)))
+
+
+def _flat(own: Values) -> Tensor:
+    assert not isinstance(own.values, list)
+    return Tensor(own.values)
+
+
+def _placed(plan: Plan, name: str, feature: SparseFeature) -> tuple[tuple[int, ...], _Maker]:
+    keys = [feature.index_key] if isinstance(feature.index_key, str) else list(feature.index_key)
+    sizes = [int(size) for size in np.atleast_1d(np.asarray(feature.size))]
+    if len(keys) != len(sizes):
+        message = f"{name}: {len(keys)} index keys and {len(sizes)} sizes\n  Give a size for each index key."
+        raise ValueError(message)
+    for key in keys:
+        plan.ask(key, _dtypes.int64)
+    plan.ask(feature.value_key, feature.dtype)
+    return (), partial(_make_placed, name, keys, feature.value_key, sizes, feature.already_sorted)
+
+
+def _make_placed(
+    name: str, keys: list[str], value_key: str, sizes: list[int], already_sorted: bool, decoded: Decoded, place: Place
+) -> SparseTensor:
+    own = decoded[value_key]
+    assert own.offsets is not None
+    counts = np.diff(own.offsets)
+    rows = np.repeat(np.arange(place.rows), counts)
+    columns: list[Any] = [] if place.single else [rows]
+    for key, size in zip(keys, sizes, strict=True):
+        index = decoded[key]
+        assert index.offsets is not None
+        uneven = np.diff(index.offsets) != counts
+        if uneven.any():
+            row = int(np.flatnonzero(uneven)[0])
+            found = f"{int(np.diff(index.offsets)[row])} indices in {key!r}"
+            raise unreadable(name, f"{int(counts[row])}, one a value of {value_key!r}", found, record=place.first + row)
+        numbers = np.asarray(index.values)
+        outside = (numbers < 0) | (numbers >= size)
+        if outside.any():
+            at = int(np.flatnonzero(outside)[0])
+            expected = f"indices from 0 to {size - 1}"
+            raise unreadable(name, expected, f"{numbers[at]} in {key!r}", record=place.first + int(rows[at]))
+        columns.append(numbers)
+    values = _flat(own)
+    if not already_sorted:
+        order = np.lexsort(columns[::-1])
+        columns, values = [column[order] for column in columns], values[order]
+    return _sparse(columns, values, sizes if place.single else [place.rows, *sizes])
+
+
+def _items(plan: Plan, name: str, feature: FixedLenSequenceFeature) -> tuple[tuple[int, ...], _Maker]:
+    if not feature.allow_missing:
+        message = "Unsupported: FixedLenSequenceFeature requires allow_missing to be True."
+        raise ValueError(message)
+    shape = _sizes(name, feature)
+    plan.ask(name, feature.dtype)
+    fill: Any = b"" if feature.dtype is _dtypes.string else 0
+    if feature.default_value is not None:
+        fill = reshaped(array_of(feature.default_value, feature.dtype), ())[()]
+    return (), partial(_make_items, name, shape, fill)
+
+
+def _make_items(name: str, shape: tuple[int, ...], fill: Any, decoded: Decoded, place: Place) -> Tensor:
+    own = decoded[name]
+    assert own.offsets is not None
+    assert not isinstance(own.values, list)
+    size = math.prod(shape)
+    odd = np.diff(own.offsets) % size != 0 if size else np.diff(own.offsets) != 0
+    if odd.any():
+        row = int(np.flatnonzero(odd)[0])
+        found = f"{int(np.diff(own.offsets)[row])} values"
+        raise unreadable(name, f"a multiple of {size} values", found, record=place.first + row)
+    values = own.values.reshape((len(_flat(own)) // (size or 1), *shape))
+    if place.single:
+        return Tensor(values)
+    return Tensor(Ragged(values, (own.offsets // (size or 1),)).to_padded(fill))
+
+
+def _rows(plan: Plan, name: str, feature: RaggedFeature) -> tuple[tuple[int, ...], _Maker]:
+    value_key = name if feature.value_key is None else feature.value_key
+    plan.ask(value_key, feature.dtype)
+    for partition in feature.partitions:
+        if not isinstance(partition, UniformRowLength):
+            plan.ask(partition.key, _dtypes.int64)
+        elif partition.length < 1:
+            message = f"{name}: rows of {partition.length} values\n  UniformRowLength takes a length from 1 up."
+            raise ValueError(message)
+    return (), partial(_make_rows, name, value_key, feature)
+
+
+def _make_rows(name: str, value_key: str, feature: RaggedFeature, decoded: Decoded, place: Place) -> Any:
+    own = decoded[value_key]
+    try:
+        rows, ends = partitioned(feature, own, decoded)
+    except Misaligned as fault:
+        item = fault.item if own.steps is None else int(np.searchsorted(own.steps, fault.item, "right")) - 1
+        found = f"others ({fault.key})"
+        expected = f"rows that take up the values of {value_key!r}"
+        raise unreadable(name, expected, found, record=place.first + item) from None
+    dtype = feature.row_splits_dtype.numpy
+    if own.steps is not None:
+        rows = RaggedTensor(rows, ends.astype(dtype))
+        return rows if place.single else RaggedTensor(rows, own.steps.astype(dtype))
+    return rows if place.single else RaggedTensor(rows, ends.astype(dtype))
+
+
+def _fixed_steps(plan: Plan, name: str, feature: FixedLenSequenceFeature) -> tuple[tuple[int, ...], _Maker]:
+    if feature.default_value is not None:
+        message = f"Value feature_list.dense_defaults[{name}] must be None"
+        raise ValueError(message)
+    shape = _sizes(name, feature)
+    plan.ask(name, feature.dtype, math.prod(shape), required=not feature.allow_missing)
+    return (), partial(_make_steps, name, shape)
+
+
+def _make_steps(name: str, shape: tuple[int, ...], decoded: Decoded, place: Place) -> Tensor:
+    own = decoded[name]
+    assert own.steps is not None
+    assert not isinstance(own.values, list)
+    values = own.values.reshape((int(own.steps[-1]), *shape))
+    if place.single:
+        return Tensor(values)
+    return Tensor(Ragged(values, (own.steps,)).to_padded(b"" if own.kind == "bytes" else 0))
+
+
+# What reads a feature of an Example, or of the context; and what one of a feature list.
+_READERS: Final[dict[tuple[type, bool], Callable[..., tuple[tuple[int, ...], _Maker | None]]]] = {
+    (FixedLenFeature, False): _fixed,
+    (VarLenFeature, False): _any_number,
+    (SparseFeature, False): _placed,
+    (FixedLenSequenceFeature, False): _items,
+    (RaggedFeature, False): _rows,
+    (FixedLenSequenceFeature, True): _fixed_steps,
+    (VarLenFeature, True): _any_number,
+    (RaggedFeature, True): _rows,
+}

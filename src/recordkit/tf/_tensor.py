@@ -1,0 +1,334 @@
+"""Tensor: an array under TensorFlow's name, with what scripts ask of one.
+
+Strings are `bytes`. A tensor of strings may hold a column or a chunk of records, of which Python objects are only made
+when somebody asks for them.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from recordkit import records
+from recordkit.columns import BytesColumn
+from recordkit.errors import InvalidArgumentError
+
+from . import _dtypes
+from ._dtypes import DType, as_dtype, of_numpy
+from ._shape import TensorShape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from recordkit.records import Chunk
+
+    from ._dtypes import DTypeLike
+    from ._shape import ShapeLike
+
+_SMALL_INTS: Final = ("int8", "uint8", "int16", "uint16")
+
+
+class Tensor(NDArrayOperatorsMixin):
+    """An array; what NumPy's arrays have that is not here is had from the array inside.
+
+    >>> from recordkit import tf
+    >>> tf.constant([1, 2]) + 1
+    <tf.Tensor: shape=(2,), dtype=int32, numpy=array([2, 3], dtype=int32)>
+    >>> tf.constant("text").numpy()
+    b'text'
+    >>> float(tf.constant([1.0, 2.0]).mean())
+    1.5
+    """
+
+    __slots__ = ("_data",)
+
+    def __init__(self, data: NDArray[Any] | BytesColumn | Chunk) -> None:
+        self._data = data
+
+    @property
+    def _array(self) -> NDArray[Any]:
+        data = self._data
+        if not isinstance(data, np.ndarray):
+            data = self._data = data.to_numpy() if isinstance(data, BytesColumn) else object_array(list(data))
+        return data
+
+    def numpy(self) -> Any:
+        """Return a NumPy array of its own; for a scalar NumPy's scalar, or `bytes`."""
+        array = self._array
+        return array.copy() if array.ndim else array[()]
+
+    def chunk(self) -> Chunk:
+        """Return strings as the payloads of records, for the decoder; as they are if they came from one."""
+        data = self._data
+        if isinstance(data, np.ndarray):
+            return records.pack_many(data.reshape(-1).tolist())
+        if isinstance(data, BytesColumn):
+            view = data.data.data
+            return records.pack_many([view[start:stop] for start, stop in pairwise(data.offsets.tolist())])
+        return data
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape."""
+        data = self._data
+        return TensorShape(data.shape if isinstance(data, np.ndarray | BytesColumn) else (len(data),))
+
+    def get_shape(self) -> TensorShape:
+        """Return the shape."""
+        return self.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype."""
+        found = of_numpy(self._data.dtype) if isinstance(self._data, np.ndarray) else _dtypes.string
+        assert found is not None
+        return found
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        array = self._array if dtype is None else self._array.astype(dtype, copy=False)
+        return array.copy() if copy else array
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        arrays = [_operand(value, self) for value in inputs]
+        if method != "__call__" or "out" in kwargs:
+            return getattr(ufunc, method)(*arrays, **kwargs)
+        if ufunc is np.true_divide and all(array.dtype.kind in "iu" for array in map(np.asarray, arrays)):
+            kwargs.setdefault("dtype", np.float32 if self.dtype.name in _SMALL_INTS else np.float64)
+        result = ufunc(*arrays, **kwargs)
+        return tuple(map(_wrapped, result)) if isinstance(result, tuple) else _wrapped(result)
+
+    def __eq__(self, other: object) -> Any:
+        if other is None:
+            return False
+        try:
+            return np.equal(self, other)  # type: ignore[call-overload]
+        except ValueError:  # shapes that do not go together
+            return Tensor(np.array(False))
+
+    def __ne__(self, other: object) -> Any:
+        equal = self == other
+        return not equal if isinstance(equal, bool) else ~equal
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __getitem__(self, index: Any) -> Tensor:
+        index = tuple(map(_index, index)) if isinstance(index, tuple) else _index(index)
+        return _wrapped(self._array[index])
+
+    def __len__(self) -> int:
+        if not self.ndim:
+            message = "Scalar tensor has no `len()`"
+            raise TypeError(message)
+        return int(self.shape[0] or 0)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self.ndim:
+            message = "Cannot iterate over a scalar tensor."
+            raise TypeError(message)
+        return (_wrapped(value) for value in self._array)
+
+    def __bool__(self) -> bool:
+        return bool(self._array)
+
+    def __int__(self) -> int:
+        return int(self._array[()])
+
+    def __float__(self) -> float:
+        return float(self._array[()])
+
+    def __complex__(self) -> complex:
+        return complex(self._array[()])
+
+    def __index__(self) -> int:
+        return self._array.__index__()
+
+    def __format__(self, spec: str) -> str:
+        return format(self.numpy(), spec) if not self.ndim else format(str(self), spec)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._array, name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Tensor, (self._array,)
+
+    def __repr__(self) -> str:
+        text = repr(self.numpy()) if self.ndim or self.dtype is _dtypes.string else str(self.numpy())
+        value = f"\n{text}" if "\n" in text else text
+        return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, numpy={value}>"
+
+    def __str__(self) -> str:
+        text = str(self.numpy())
+        value = f"\n{text}" if "\n" in text else text
+        return f"tf.Tensor({value}, shape={self.shape}, dtype={self.dtype.name})"
+
+
+def _wrapped(value: Any) -> Tensor:
+    if isinstance(value, np.ndarray | np.generic):
+        return Tensor(np.asarray(value))
+    # A single one out of an array of objects comes without its array.
+    return Tensor(object_array(value) if isinstance(value, bytes) else np.asarray(value))
+
+
+def _index(index: Any) -> Any:
+    return index._array if isinstance(index, Tensor) else index
+
+
+def _operand(value: Any, beside: Tensor) -> Any:
+    """Return what stands beside a tensor as NumPy computes with it: of the tensor's dtype, if that is of its kind."""
+    if isinstance(value, Tensor):
+        return value._array
+    if isinstance(value, bool | int | float | complex):
+        return value  # which NumPy gives the other's dtype
+    array = array_of(value, None)
+    wanted = beside._array.dtype
+    return array.astype(wanted) if np.can_cast(array.dtype, wanted, "same_kind") else array
+
+
+def object_array(values: Any) -> NDArray[Any]:
+    """Return bytes, or lists of them, as an array of objects; text becomes UTF-8."""
+    array = np.array(values, object)
+    if array.ndim == 0:
+        only = array[()]
+        return np.array(only.encode() if isinstance(only, str) else only, object)
+    flat = array.reshape(-1)
+    if any(type(value) is not bytes for value in flat):
+        array = np.empty(array.shape, object)
+        array.reshape(-1)[:] = [_as_bytes(value) for value in flat]
+    return array
+
+
+def _as_bytes(value: Any) -> bytes:
+    if isinstance(value, Tensor):
+        value = value.numpy()
+    if not isinstance(value, str | bytes | bytearray | memoryview):
+        message = f"Cannot convert {type(value).__name__} to EagerTensor of dtype string"
+        raise TypeError(message)
+    return value.encode() if isinstance(value, str) else bytes(value)
+
+
+def array_of(value: Any, dtype: DTypeLike | None) -> NDArray[Any]:
+    """Return a value as an array; Python's ints become int32 if they fit, its floats float32, as in TensorFlow."""
+    wanted = None if dtype is None else as_dtype(dtype)
+    if isinstance(value, Tensor):
+        return _checked(value._array, wanted)
+    if not isinstance(value, np.ndarray | np.generic):
+        leaf = _first_leaf(value)
+        if isinstance(leaf, str | bytes | bytearray):
+            if wanted not in (None, _dtypes.string):
+                message = f"Cannot convert a string to EagerTensor of dtype {wanted}"
+                raise TypeError(message)
+            return object_array(value)
+        return _of_python(value, leaf, wanted)
+    array = np.asarray(value)
+    if array.dtype.kind in "OSU":
+        # NumPy's own strings lose zeros at their end, and tolist() gives them as they are.
+        return _checked(object_array(array.tolist()).reshape(array.shape), wanted)
+    return array if wanted is None else array.astype(wanted.numpy, copy=False)
+
+
+def _own(value: Any, dtype: DTypeLike | None) -> NDArray[Any]:
+    """Return a value as an array that nobody else holds: an array that was given may be used for the next value."""
+    array = array_of(value, dtype)
+    return array.copy() if array is value or array.base is not None else array
+
+
+def _of_python(value: Any, leaf: Any, wanted: DType | None) -> NDArray[Any]:
+    if wanted is _dtypes.string:
+        if not np.size(value):
+            return np.empty(np.shape(value), object)
+        message = f"Cannot convert {type(leaf).__name__} to EagerTensor of dtype string"
+        raise TypeError(message)
+    array = np.asarray(value)
+    if array.dtype.kind == "O":
+        message = f"Attempt to convert a value ({type(value).__name__}) with an unsupported type to a Tensor."
+        raise ValueError(message)
+    if wanted is not None:
+        if array.size and array.dtype.kind in "fc" and wanted.is_integer:
+            message = f"Cannot convert a {type(leaf).__name__} to EagerTensor of dtype {wanted.name}"
+            raise TypeError(message)
+        return array.astype(wanted.numpy)
+    if isinstance(leaf, Tensor):
+        return array
+    if array.dtype.kind == "i" and (array == array.astype(np.int32)).all():
+        return array.astype(np.int32)
+    if array.dtype == np.float64:
+        # As the first of them is; Python's own floats as TensorFlow's.
+        return array.astype(leaf.dtype if isinstance(leaf, np.ndarray | np.floating) else np.float32)
+    return array
+
+
+def _first_leaf(value: Any) -> Any:
+    while isinstance(value, list | tuple):
+        if not value:
+            return None
+        value = value[0]
+    return value.numpy() if isinstance(value, Tensor) and value.dtype is _dtypes.string else value
+
+
+def _checked(array: NDArray[Any], wanted: DType | None) -> NDArray[Any]:
+    if wanted is not None and of_numpy(array.dtype) is not wanted:
+        message = f"Tensor conversion requested dtype {wanted.name} for a tensor of {array.dtype}: use tf.cast"
+        raise ValueError(message)
+    return array
+
+
+def constant(value: Any, dtype: DTypeLike | None = None, shape: ShapeLike = None, name: str | None = None) -> Tensor:
+    """Return a tensor of a value: a number, text, bytes, an array, or lists of them.
+
+    Args:
+        value: What it holds.
+        dtype: Its dtype; told from the value by default, with int32 and float32 for Python's numbers.
+        shape: Its shape, if it is not the value's; a single value fills it.
+        name: Not used.
+
+    >>> constant([1.5, 2]), constant(0, shape=[2]).numpy()
+    (<tf.Tensor: shape=(2,), dtype=float32, numpy=array([1.5, 2. ], dtype=float32)>, array([0, 0], dtype=int32))
+    """
+    array = _own(value, dtype)
+    if shape is not None:
+        sizes = tuple(int(size or 0) for size in TensorShape(shape))
+        if array.size not in (1, math.prod(sizes)):
+            message = f"{array.size} values do not fill the shape {list(sizes)}"
+            raise TypeError(message)
+        array = np.broadcast_to(array, sizes).copy() if array.size == 1 else array.reshape(sizes)
+    return Tensor(array)
+
+
+def convert_to_tensor(
+    value: Any, dtype: DTypeLike | None = None, dtype_hint: DTypeLike | None = None, name: str | None = None
+) -> Tensor:
+    """Return a value as a tensor; one that is one already as it is.
+
+    >>> convert_to_tensor(np.arange(2)).dtype
+    tf.int64
+    """
+    if isinstance(value, Tensor) and (dtype is None or value.dtype == dtype):
+        return value
+    if dtype is None and dtype_hint is not None:
+        try:
+            return Tensor(_own(value, dtype_hint))
+        except (TypeError, ValueError):
+            pass
+    return Tensor(_own(value, dtype))
+
+
+def reshaped(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return an array in another shape, with one -1 for what is left over."""
+    try:
+        return array.reshape(shape)
+    except ValueError:
+        message = f"a tensor of shape {list(array.shape)} cannot take the shape {list(shape)}"
+        raise InvalidArgumentError(message) from None

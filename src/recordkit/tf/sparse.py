@@ -1,0 +1,8 @@
+"""`tf.sparse`: sparse tensors, and the whole of them."""
+
+from recordkit.tf import _names
+from recordkit.tf._sparse import SparseTensor, to_dense
+
+__all__ = ["SparseTensor", "to_dense"]
+
+__getattr__ = _names.getter("tf.sparse", globals(), dict.fromkeys(__all__, ""))

@@ -1,0 +1,28 @@
+"""`tf.train`: the messages that records hold, under TensorFlow's names."""
+
+from recordkit.tf import _names
+from recordkit.tf._messages import (
+    BytesList,
+    Example,
+    Feature,
+    FeatureList,
+    FeatureLists,
+    Features,
+    FloatList,
+    Int64List,
+    SequenceExample,
+)
+
+__all__ = [
+    "BytesList",
+    "Example",
+    "Feature",
+    "FeatureList",
+    "FeatureLists",
+    "Features",
+    "FloatList",
+    "Int64List",
+    "SequenceExample",
+]
+
+__getattr__ = _names.getter("tf.train", globals(), dict.fromkeys(__all__, ""))

@@ -1,0 +1,149 @@
+"""Records in memory, which pipelines read as they read those of a dataset."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from recordkit.columns import Batch, BytesColumn, Ragged
+from recordkit.pipeline import Piece, Pipeline, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from recordkit.pipeline import PipelineIterator, Section
+
+file_sizes = st.lists(st.one_of(st.integers(0, 4), st.integers(0, 60)), max_size=17).filter(lambda s: sum(s) <= 1000)
+few_sizes = st.lists(st.integers(0, 9), max_size=6)
+
+
+@dataclass(frozen=True)
+class InMemory:
+    """Records 0, 1, 2, ... in files of these sizes, as rows with a number and a text.
+
+    Attributes:
+        bad: The records that are damaged, and passed over.
+        lists: Whether elements are bare numbers.
+    """
+
+    sizes: tuple[int, ...]
+    bad: frozenset[int] = frozenset()
+    lists: bool = False
+    mean_bytes: int = 100
+    exact_mean_bytes: int = 100
+    ahead_bytes: int | None = None
+    indexed: bool = True
+    name: str = "memory"
+
+    @property
+    def exact(self) -> bool:
+        return not self.bad
+
+    @property
+    def ends(self) -> NDArray[np.int64]:
+        return np.array(list(accumulate(self.sizes)), np.int64)
+
+    def count(self) -> int:
+        return sum(self.sizes)
+
+    def digest(self) -> str:
+        return hashlib.sha256(repr(self.sizes).encode()).hexdigest()
+
+    def place(self, number: int) -> str:
+        file = int(np.searchsorted(self.ends, number, side="right"))
+        return f"file {file}: record {number - int(self.ends[file - 1] if file else 0)}"
+
+    def values(self, numbers: NDArray[np.int64]) -> Any:
+        assert not len(numbers) or 0 <= numbers.min() <= numbers.max() < self.count()
+        if self.lists:
+            return numbers.tolist()
+        return Batch({"id": numbers, "text": BytesColumn.of([f"n{n}" for n in numbers], text=True)}, len(numbers))
+
+    def load(self, numbers: NDArray[np.int64]) -> _Loaded:
+        return _Loaded(self, numbers)
+
+    def stream(
+        self, first: int, count: int | None, size: int, section: Section, workers: int
+    ) -> Iterator[tuple[Piece, list[float], float]]:
+        good = np.array([n for n in range(self.count()) if n not in self.bad], np.int64)
+        good = good[first:] if count is None else good[first : first + count]
+        for start in range(0, len(good), size):
+            numbers = good[start : start + size]
+            yield (*section.run(whole(self.values(numbers)), partial(self._place_of, numbers)), 0.0)
+
+    def _place_of(self, some: NDArray[np.int64], at: int) -> str:
+        return self.place(int(some[at]))
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    source: InMemory
+    numbers: NDArray[np.int64]
+
+    def piece(self, start: int, stop: int) -> Piece:
+        numbers = self.numbers[start:stop]
+        good = np.array([at for at, number in enumerate(numbers.tolist()) if number not in self.source.bad], np.int64)
+        return Piece(self.source.values(numbers[good]), (good + 1).tolist(), len(numbers))
+
+
+def rows(*sizes: int, **more: Any) -> Pipeline:
+    """A pipeline of rows in memory, read by one thread."""
+    return Pipeline(InMemory(sizes, **more), workers=1)
+
+
+def numbers(*sizes: int, **more: Any) -> Pipeline:
+    """A pipeline of bare numbers."""
+    return rows(*sizes, lists=True, **more)
+
+
+def plain(value: Any) -> Any:
+    """An element as Python's own values, that can be compared."""
+    if isinstance(value, Batch):
+        return {name: plain(value[name]) for name in value}
+    if isinstance(value, dict):
+        return {name: plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(plain(item) for item in value) if type(value) in (list, tuple) else tuple(map(plain, value))
+    if isinstance(value, np.ndarray | np.generic | BytesColumn | Ragged):
+        return value.tolist() if isinstance(value, np.ndarray | np.generic) else value.to_list()
+    return value
+
+
+def plain_all(elements: Iterable[Any]) -> list[Any]:
+    """All elements as Python's own values."""
+    return [plain(element) for element in elements]
+
+
+def ids(elements: Iterable[Any]) -> list[int]:
+    """The numbers of rows, whether in batches or not."""
+    found: list[int] = []
+    for element in elements:
+        value = element["id"] if isinstance(element, dict | Batch) else element
+        found += np.atleast_1d(np.asarray(value)).tolist()
+    return found
+
+
+def epoch(pipe: Pipeline, number: int = 0) -> list[Any]:
+    """The elements of an epoch, as Python's own values."""
+    pipe.set_epoch(number)
+    return plain_all(pipe)
+
+
+def states(pipe: Pipeline, number: int = 0) -> tuple[list[Any], list[Any]]:
+    """The elements of an epoch, and the state before the first and behind each, as JSON has them."""
+    pipe.set_epoch(number)
+    it: PipelineIterator = iter(pipe)
+    found, kept = [], [json.dumps(it.state_dict())]
+    for element in it:
+        found.append(plain(element))
+        kept.append(json.dumps(it.state_dict()))
+    return found, list(map(json.loads, kept))

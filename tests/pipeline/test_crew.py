@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from recordkit.pipeline import Pipeline, _crew, from_generator
+from recordkit.pipeline._crew import side_by_side
+from recordkit.workers import AUTO, Threads
+from tests.pipeline.chains import chains
+from tests.pipeline.conftest import ours
+from tests.pipeline.sources import InMemory, epoch, numbers
+
+
+class Together:
+    """A function that waits, and notes who calls it."""
+
+    def __init__(self, seconds: float = 0.002) -> None:
+        self.seconds = seconds
+        self.threads: set[int] = set()
+
+    def __call__(self, element: Any) -> Any:
+        self.threads.add(threading.get_ident())
+        time.sleep(self.seconds)
+        return element
+
+
+class TestOrder:
+    @settings(max_examples=25)
+    @given(chains(), st.integers(2, 5))
+    @pytest.mark.usefixtures("small_blocks")
+    def test_many_threads_give_what_one_gives(self, pipe: Pipeline, workers: int) -> None:
+        many = Pipeline(pipe.source, pipe.steps, workers)
+
+        assert epoch(many) == epoch(pipe)
+
+    @settings(max_examples=25)
+    @given(st.integers(0, 30), st.integers(1, 6), st.none() | st.integers(0, 30))
+    def test_results_come_in_order_and_an_error_in_its_place(self, count: int, workers: int, bad: int | None) -> None:
+        def made(number: int) -> int:
+            if number == bad:
+                raise LookupError
+            return number
+
+        found: list[int] = []
+        try:
+            found.extend(side_by_side((n for n in range(count)), made, workers))
+        except LookupError:
+            found.append(-1)
+
+        fails = bad is not None and bad < count
+        assert found == ([*range(bad), -1] if fails else list(range(count)))  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize("workers", [1, 3])
+    def test_what_is_taken_from_may_fail(self, workers: int) -> None:
+        def failing() -> Any:
+            yield from range(5)
+            raise LookupError
+
+        found: list[int] = []
+        with pytest.raises(LookupError):
+            found.extend(side_by_side(failing(), abs, workers))
+
+        assert found == [0, 1, 2, 3, 4]
+
+
+class TestHowMany:
+    @pytest.mark.parametrize("workers", [1, Threads(3)])
+    @pytest.mark.parametrize("behind", ["shuffle", "generator", "in turn", "cache"])
+    @pytest.mark.usefixtures("small_blocks")
+    def test_as_many_as_asked_for(self, workers: Any, behind: str) -> None:
+        function = Together()
+        pipe = {
+            "shuffle": numbers(100).shuffle(1),
+            "generator": from_generator(lambda: range(100)),
+            "in turn": numbers(100),
+            "cache": numbers(100).cache(),
+        }[behind]
+
+        list(pipe.map(function, workers=workers))
+
+        assert len(function.threads) == (1 if workers == 1 else 3)
+
+    @pytest.mark.parametrize("order", ["shuffle", "in turn"])
+    @pytest.mark.usefixtures("small_blocks")
+    def test_auto_starts_more_for_a_function_that_waits(self, order: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(_crew, "_LOOK_SECONDS", 0.005)
+        monkeypatch.setattr(_crew, "_WAITING", 1e9)  # however busy the machine is with something else
+        function = Together()
+
+        pipe = Pipeline(InMemory((300,)), workers=AUTO)
+        list((pipe.shuffle(1) if order == "shuffle" else pipe).map(function))
+
+        assert len(function.threads) > 3
+
+    def test_little_is_made_ahead(self) -> None:
+        made: list[int] = []
+
+        def make(number: int) -> None:
+            made.append(number)
+
+        things = side_by_side((n for n in range(1000)), make, 3)
+        next(things)
+        last = -1
+        while last != len(made):
+            last = len(made)
+            time.sleep(0.05)
+        things.close()
+
+        assert last <= 1 + 2 * 3 + 2
+
+
+class TestLeaving:
+    def test_loop_that_is_left_leaves_no_thread(self) -> None:
+        it = iter(numbers(1000).shuffle(1).map(abs, workers=4))
+        next(it)
+        there = ours()
+
+        del it
+
+        assert there
+        assert not ours()
+
+    def test_error_leaves_no_thread(self) -> None:
+        with pytest.raises(ZeroDivisionError):
+            list(numbers(1000).shuffle(1).map(lambda n: 1 // (n - 700), workers=4).prefetch())
+
+    def test_threads_that_do_not_return_are_waited_for_together(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(_crew, "_LEAVE_SECONDS", 0.1)
+        waits: list[float] = []
+        join = threading.Thread.join
+        end = threading.Event()
+
+        def noted(thread: threading.Thread, timeout: float | None = None) -> None:
+            waits.append(timeout or 0.0)
+            join(thread, timeout)
+
+        monkeypatch.setattr(threading.Thread, "join", noted)
+
+        def waits_for_end(number: int) -> int:
+            if number:
+                end.wait(20)
+            return number
+
+        it = iter(side_by_side((n for n in range(99)), waits_for_end, 12))
+        next(it)
+        it.close()
+        end.set()
+
+        assert len(waits) == 11
+        assert sum(waits[1:]) < 0.1
+
+    def test_thread_that_waits_for_the_next_thing_is_left_alone(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(_crew, "_LEAVE_SECONDS", 0.05)
+        end, waiting, closed = threading.Event(), threading.Event(), threading.Event()
+
+        def slow() -> Any:
+            try:
+                yield 1
+                waiting.set()
+                end.wait(20)
+                yield 2
+            finally:
+                closed.set()
+
+        it = iter(from_generator(slow).map(abs, workers=2))
+        next(it)
+        assert waiting.wait(20)
+        it.close()
+        del it
+        end.set()
+
+        assert closed.wait(20)

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import os
+from multiprocessing import active_children
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import recordkit as rk
+from recordkit.errors import RecordKitError
+from tests.dataset.files import save_many
+from tests.pipeline.functions import doubled, fails_at_17, is_even, kills_itself, process_id
+from tests.pipeline.sources import plain_all
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TWO = rk.Processes(2)
+
+
+@pytest.fixture(scope="module")
+def ds(tmp_path_factory: pytest.TempPathFactory) -> rk.Dataset:
+    folder: Path = tmp_path_factory.mktemp("data")
+    return rk.open(save_many(folder, [30, 0, 25], ["plain", "ours"]))
+
+
+class TestProcesses:
+    def test_give_what_threads_give(self, ds: rk.Dataset) -> None:
+        def made(pipe: Any, workers: Any) -> Any:
+            return pipe.map(doubled, workers=workers).filter(is_even, workers=workers).batch(8)
+
+        for pipe in (ds, ds.shuffle(3).shard(1, 2)):
+            processes = made(pipe, TWO)
+            found = plain_all(processes)
+            it = iter(processes)
+            next(it)
+            rest = plain_all(made(pipe, 2).resume(it.state_dict()))
+            it.close()
+
+            assert found == plain_all(made(pipe, 2))
+            assert rest == plain_all(made(pipe, 2).resume(it.state_dict()))
+
+        assert active_children() == []
+
+    def test_functions_run_elsewhere(self, ds: rk.Dataset) -> None:
+        assert os.getpid() not in set(ds.shuffle(1).map(process_id, workers=TWO))
+
+    @pytest.mark.parametrize("order", ["shuffle", "in turn"])
+    def test_error_names_file_and_record(self, ds: rk.Dataset, order: str) -> None:
+        pipe = ds.shuffle(3) if order == "shuffle" else ds.skip(2)
+
+        with pytest.raises(LookupError, match="not this one") as caught:
+            list(pipe.map(fails_at_17, workers=rk.Processes(1)).prefetch())
+
+        assert any("data-000.tfrecord: record 17: map(fails_at_17) failed" in note for note in caught.value.__notes__)
+        assert "in fails_at_17" in str(caught.value.__cause__)
+
+    def test_function_without_a_name_is_refused(self, ds: rk.Dataset) -> None:
+        with pytest.raises(RecordKitError, match=r"cannot be sent to other processes.*\n  Functions are sent by name"):
+            list(ds.shuffle(3).map(lambda row: row, workers=TWO))
+
+    def test_process_that_dies_is_told(self, ds: rk.Dataset) -> None:
+        with pytest.raises(RecordKitError, match="a worker process has ended before its time"):
+            list(ds.shuffle(3).map(kills_itself, workers=rk.Processes(1)))
+
+        assert active_children() == []
+
+    def test_loop_that_is_left_leaves_no_process(self, ds: rk.Dataset) -> None:
+        it = iter(ds.shuffle(3).map(doubled, workers=rk.Processes(1)).prefetch())
+        next(it)
+        there = active_children()
+
+        it.close()
+
+        assert there
+        assert active_children() == []
