@@ -119,13 +119,18 @@ class Batch:
         return (dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True))
 
     def take(self, index: slice | NDArray[Any]) -> Batch:
-        """Return some rows, told by a slice or an array of numbers; a column is cut when it is asked for.
+        """Return some rows, told by a slice or an array of numbers; what is no array is cut when it is asked for.
 
         >>> Batch({"label": np.array([1, 2, 3])}, 3).take(slice(1, None))["label"]
         array([2, 3])
         """
         rows = len(range(*index.indices(self._rows))) if isinstance(index, slice) else len(index)
-        columns = {name: partial(_taken, self, name, index) for name in self._columns}
+        cut = isinstance(index, slice)
+        columns = {
+            # A view costs less than the promise of one.
+            name: column[index] if cut and isinstance(column, np.ndarray) else partial(_taken, self, name, index)
+            for name, column in self._columns.items()
+        }
         return Batch(columns, rows, {name: mask[index] for name, mask in self._valid.items()})
 
     @staticmethod

@@ -5,8 +5,10 @@ Rows stay columns as long as they can: the elements of a block are the rows of a
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
 from recordkit.columns import Batch
@@ -15,6 +17,8 @@ Values: TypeAlias = "Batch | list[Any]"
 
 # Where a pipeline stands: numbers, and lists of them, so that it can be written as JSON. None is the beginning.
 Mark: TypeAlias = Any
+
+_GATHER_SECONDS = 0.03
 
 # Names the place that an element came from, for errors.
 Place: TypeAlias = Callable[[int], str]
@@ -78,6 +82,8 @@ def elements(values: Values) -> Iterable[Any]:
 
 def cut(values: Values, start: int, stop: int) -> Values:
     """Return the elements [start, stop)."""
+    if start <= 0 and stop >= len(values):
+        return values
     return values.take(slice(start, stop)) if isinstance(values, Batch) else values[start:stop]
 
 
@@ -107,3 +113,31 @@ def each(blocks: Iterable[Block]) -> Iterator[tuple[Any, Mark]]:
     """Yield every element with its mark."""
     for block in blocks:
         yield from zip(elements(block.values), block.marks, strict=True)
+
+
+def gathered(elements: Iterable[Any], most: int) -> Generator[list[Any], None, None]:
+    """Yield elements some at a time: the first at once, then as many as come in about 30 ms, `most` at most.
+
+    Those that came before an error come before it.
+    """
+    source = iter(elements)
+    size, failure = 1, None
+    try:
+        while failure is None:
+            values: list[Any] = []
+            begun = time.perf_counter()
+            try:
+                values.extend(islice(source, size))
+            except Exception as error:
+                failure = error
+            if not values:
+                break
+            took = time.perf_counter() - begun
+            size = min(2 * size, most) if took < _GATHER_SECONDS else max(1, size // 2)
+            yield values
+    finally:
+        close = getattr(source, "close", None)
+        if close is not None:
+            close()
+    if failure is not None:
+        raise failure

@@ -32,7 +32,7 @@ def explained(pipe: Pipeline) -> str:
 
 def _meaning(step: Any, pipe: Pipeline, arithmetic: bool) -> str:
     if isinstance(step, Shuffle):
-        return _shuffled(step, pipe.source)
+        return _shuffled(step, pipe)
     if isinstance(step, _stages.BufferShuffle):
         return f"each element among the next {step.buffer:,} of its place or so; what comes late stays late"
     if isinstance(step, Interleave):
@@ -44,11 +44,22 @@ def _meaning(step: Any, pipe: Pipeline, arithmetic: bool) -> str:
     return ""
 
 
-def _shuffled(step: Shuffle, source: Any) -> str:
-    count = source.count()
+def _before(step: Any, pipe: Pipeline) -> int:
+    """Return how many elements there are before a step of the order."""
+    order, _ = divided(pipe.source, pipe.steps)
+    count: int = pipe.source.count()
+    for _, each in order:
+        if each is step:
+            break
+        count = each.count(count)
+    return count
+
+
+def _shuffled(step: Shuffle, pipe: Pipeline) -> str:
+    count = _before(step, pipe)
     if step.window is None:
         return f"any of {count:,} at any place; another order each epoch"
-    windows = step.windows(count, source)
+    windows = step.windows(count, pipe.source)
     return (
         f"pieces of {windows.piece:,} consecutive ones anywhere, shuffled with {windows.pieces - 1:,} others "
         f"in a window of {min(count, windows.size):,}; another order each epoch"
@@ -59,13 +70,7 @@ def _sharded(step: _order.Shard, pipe: Pipeline, arithmetic: bool) -> str:
     if not arithmetic:
         return "every rank makes all elements up to here, and gives its own"
     words = "every record on one rank"
-    order, _ = divided(pipe.source, pipe.steps)
-    before = pipe.source.count()
-    for _, each in order:
-        if each is step:
-            break
-        before = each.count(before)
-    rest = before % step.world
+    rest = _before(step, pipe) % step.world
     if rest and step.uneven == "pad":
         words += f", but for {step.world - rest:,} of the first that are given twice to come out even"
     if rest and step.uneven == "drop":

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from ._blocks import Block
+from ._blocks import Block, gathered
 from ._steps import name_of
 
 if TYPE_CHECKING:
@@ -46,20 +46,14 @@ class Generated:
 
     def blocks(self, mark: Mark, epoch: int) -> Generator[Block, None, None]:
         """Yield what the function yields; behind a mark, by going through all before it once more."""
-        elements = iter(self.function())
-        at, size = 0, 1
-        try:
-            while at < (mark or 0):
-                at += len(list(islice(elements, min(_MOST, mark - at)))) or mark
-            while values := list(islice(elements, size)):
-                marks = range(at + 1, at + len(values) + 1)
-                yield Block(self._checked(values, at), marks)
+        given, at = mark or 0, 0
+        with closing(gathered(self.function(), _MOST)) as lists:
+            for values in lists:
                 at += len(values)
-                size = min(_MOST, 2 * size)  # the first is there at once, however slow they are
-        finally:
-            close = getattr(elements, "close", None)
-            if close is not None:
-                close()
+                if at > given:
+                    wanted = values[-min(at - given, len(values)) :]
+                    first = at - len(wanted)
+                    yield Block(self._checked(wanted, first), range(first + 1, at + 1))
 
     def _checked(self, values: list[Any], first: int) -> Values:
         if self.schema is None:

@@ -190,9 +190,7 @@ class Steps:
         [[0, 1], [2, 3], [4]]
         """
         pipe = self._pipeline()
-        # Payloads, and what parse= has made of them, are nobody's columns.
-        lists = getattr(pipe.source, "lists", False) and all(isinstance(step, UNCHANGED) for step in pipe.steps)
-        pipe = pipe._with(Group(_natural(size, "size", least=1), drop_last, pad, lists))
+        pipe = pipe._with(Group(_natural(size, "size", least=1), drop_last, pad, pipe._lists))
         return pipe if workers is None else replace(pipe, workers=_checked_workers(workers))
 
     def unbatch(self) -> Pipeline:
@@ -452,6 +450,13 @@ class Pipeline(Steps):
         _, rest = divided(self.source, self.steps)
         keep = [step for _, step in rest if not isinstance(step, Group | _stages.Prefetch)]
         return all(getattr(step, "keeps", False) for step in keep)
+
+    @property
+    def _lists(self) -> bool:
+        """Whether a batch is a list: payloads, and what parse= has made of them, are nobody's columns."""
+        pipes = () if isinstance(getattr(self.source, "joint", None), Zip) else _pipes_in(self.source)
+        lists = all(pipe._lists for pipe in pipes) if pipes else getattr(self.source, "lists", False)
+        return lists and all(isinstance(step, UNCHANGED) for step in self.steps)
 
     @property
     def _batched(self) -> bool:

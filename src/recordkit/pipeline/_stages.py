@@ -250,6 +250,8 @@ class BufferShuffle(_order.Said):
         """Return what comes out when values go in, one after the other, and the buffer then."""
         size, count = len(buffer), len(values)
         slots = permuted(np.arange(drawn, drawn + count), _DRAWN, self.seed, epoch, SLOTS) % size
+        if isinstance(buffer, list) and isinstance(values, list):
+            return _swapped_in_place(buffer, values, slots.tolist()), buffer
         # A slot holds what came into it last: of these values, or what was in the buffer.
         order = np.argsort(slots, kind="stable")
         again = np.flatnonzero(slots[order][1:] == slots[order][:-1])
@@ -259,6 +261,15 @@ class BufferShuffle(_order.Said):
         kept[slots] = size + np.arange(count)
         both = joined([buffer, values])
         return _picked(both, out), _picked(both, kept)
+
+
+def _swapped_in_place(buffer: list[Any], values: list[Any], slots: list[int]) -> list[Any]:
+    """Put values into a buffer, and return what was in their slots: a block may be small, and the buffer large."""
+    given = []
+    for slot, value in zip(slots, values, strict=True):
+        given.append(buffer[slot])
+        buffer[slot] = value
+    return given
 
 
 def _picked(values: Values, places: Any) -> Values:
