@@ -87,6 +87,7 @@ def test_the_top_level_names_are_these() -> None:
         "tools",
         "torch",
         "verify",
+        "viewer",
         "workers",
         "write",
     ]

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         storage,
         tf,
         tools,
+        viewer,
         workers,
     )
     from recordkit.columns import Batch, BytesColumn, Ragged
@@ -126,6 +127,7 @@ __all__ = [
     "tools",
     "torch",
     "verify",
+    "viewer",
     "workers",
     "write",
 ]

@@ -10,6 +10,7 @@ GROUPS: Final = {
     "Look": {
         "info": "What is in this file? Fields, ranges, sizes, and advice.",
         "head": "The first records, for people.",
+        "view": "A page to look at it with, in your browser.",
         "cat": "Records as JSON lines, for jq and others.",
         "count": "How many records there are.",
         "schema": "The fields and their types, as a table, Python, JSON or TensorFlow.",

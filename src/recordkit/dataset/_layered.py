@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recordkit import _core
-from recordkit.errors import CorruptRecordError, SchemaError
+from recordkit.errors import MalformedPayloadError, SchemaError
 from recordkit.schema import Schema
 from recordkit.storage import LocalFile
 
@@ -338,7 +338,7 @@ def rewritten(
         where = f"{part.path}: record {number}"
         if fault == 1:
             message = f"{where}: its payload is no sound Example, from its byte {byte} on"
-            raise CorruptRecordError(message, path=part.path, record=number, byte=byte, kind="malformed")
+            raise MalformedPayloadError(message, path=part.path, record=number, byte=byte, kind="malformed")
         if fault == 2:
             message = f"{where}: {name}: the record has a feature of this name already\n  To replace it: replace=True."
             raise SchemaError(message, path=part.path, record=number, field=name)

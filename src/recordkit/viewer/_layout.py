@@ -1,0 +1,58 @@
+"""Layout: where the features of a payload stand in its bytes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from recordkit import examples
+
+if TYPE_CHECKING:
+    from recordkit.records import Chunk
+
+_MOST_BYTES: Final = 64 << 20  # beyond, looking is not worth the memory
+
+
+def layout(chunk: Chunk) -> dict[str, Any]:
+    """Return the message that the first record of a chunk holds, and each feature with its place, kind and count.
+
+    >>> import numpy as np
+    >>> packed = examples.encode({"x": examples.Values("int64", np.array([5]), count=1)}, 1)
+    >>> layout(packed)["features"]
+    [{'name': 'x', 'byte': 2, 'bytes': 12, 'kind': 'int64', 'count': 1}]
+    """
+    payload = chunk[0]
+    survey = examples.survey(chunk, 0, 1)
+    if survey.message == "other":
+        return {"message": "other", "problem": str(survey.problem).partition("\n")[0], "features": []}
+    if len(payload) > _MOST_BYTES:
+        return {"message": survey.message, "features": []}
+    facts = {**survey.features, **survey.lists}
+    places = _places(payload, sequence=survey.message == "SequenceExample")
+    ends = [*(byte for byte, _ in places[1:]), len(payload)][: len(places)]
+    features = [
+        {"name": name, "byte": byte, "bytes": end - byte} | (_facts(facts[name]) if name in facts else {})
+        for (byte, name), end in zip(places, ends, strict=True)
+    ]
+    return {"message": survey.message, "features": features, "notes": _notes(payload, survey.message)}
+
+
+def _places(payload: bytes, *, sequence: bool) -> list[tuple[int, str]]:
+    """Return where each entry starts.
+
+    Messages that follow each other merge, so in a payload that stands twice every entry of the second is there already,
+    and the core tells where.
+    """
+    found = examples.lint([payload + payload], sequence=sequence)
+    again = [each for each in found if each.kind == "repeated_name" and each.byte >= len(payload)]
+    return sorted((each.byte - len(payload), each.field) for each in again)
+
+
+def _facts(facts: examples.FeatureFacts) -> dict[str, Any]:
+    steps = {"steps": facts.max_steps} if facts.max_steps else {}
+    return {"kind": ", ".join(sorted(facts.kinds)) or "none", "count": facts.max_count, **steps}
+
+
+def _notes(payload: bytes, message: str) -> list[str]:
+    """Return what TensorFlow would read otherwise."""
+    found = examples.lint([payload], sequence=message == "SequenceExample")
+    return [str(finding).partition(": ")[2] for finding in found[:20]]

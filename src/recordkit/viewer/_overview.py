@@ -1,0 +1,114 @@
+"""Overview: what a dataset is, in one answer: sizes, files, damage, and what was done to it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from recordkit.errors import RecordKitError
+
+if TYPE_CHECKING:
+    from recordkit.storage import Damage
+
+    from ._shards import Shard
+    from ._source import Source
+
+_MOST_BARS: Final = 400
+_MOST_DAMAGE: Final = 200
+_MOST_SPOTS: Final = 100
+
+
+def overview(source: Source) -> dict[str, Any]:
+    """Return what a dataset is. Nothing is read for it that is not known already."""
+    dataset, shards = source.dataset, source.shards
+    sizes = [shard.size for shard in shards]
+    firsts = [0, *source.ends]
+    damage = [
+        _damage(each, firsts[at] if at < len(firsts) else None)
+        for at, shard in enumerate(shards)
+        for each in sorted(shard.damage.values(), key=lambda each: each.offset)
+    ]
+    return {
+        "name": dataset._name,
+        "title": Path(dataset._name).name or dataset._name,
+        "records": source.count,
+        "counted": (source.ends or [0])[-1],
+        "bytes": sum(sizes),
+        "files": len(shards),
+        "compression": _compression(shards),
+        "bars": _bars(source, sizes),
+        "damage": damage[:_MOST_DAMAGE],
+        "damaged": len(damage),
+        "fields": len(source.schema.names) if source.schema is not None else None,
+        "sequences": bool(source.schema is not None and source.schema.sequences),
+        "problem": source.problem,
+        "lineage": [str(dict(step).get("operation", "")) for step in dataset.lineage][:20],
+        "left_out": [{"name": path.name, "reason": reason} for path, reason in dataset.left_out[:20]],
+        "splits": {name: len(paths) for name, paths in dataset.splits.items()},
+    }
+
+
+def _compression(shards: list[Shard]) -> str:
+    """Return how the first file is compressed: the others are not opened for it."""
+    try:
+        return (shards[0].file.compression or "plain") if shards else "plain"
+    except (RecordKitError, OSError):
+        return "unreadable"
+
+
+def _bars(source: Source, sizes: list[int]) -> list[dict[str, Any]]:
+    """Return the files as bars; where there are very many, several files are one."""
+    shards, ends = source.shards, source.ends
+    step = -(-len(shards) // _MOST_BARS) or 1
+    bars = []
+    for start in range(0, len(shards), step):
+        stop = min(start + step, len(shards))
+        first = ends[start - 1] if start and start <= len(ends) else 0
+        known = stop <= len(ends)
+        bars.append(
+            {
+                "name": Path(shards[start].file.name).name,
+                "files": stop - start,
+                "bytes": sum(sizes[start:stop]),
+                "first": first,
+                "records": ends[stop - 1] - first if known else None,
+                "damage": sum(len(shard.damage) for shard in shards[start:stop]),
+                "spots": _spots(shards[start], sizes[start]) if stop - start == 1 else [],
+            }
+        )
+    return bars
+
+
+def _spots(shard: Shard, size: int) -> list[float]:
+    """Return where in a file its damage is, from 0 to 1."""
+    found = {round(each.offset / max(1, size), 3) for each in list(shard.damage.values()) if not each.raw}
+    return sorted(spot for spot in found if spot <= 1)[:_MOST_SPOTS]
+
+
+def _damage(damage: Damage, first: int | None) -> dict[str, Any]:
+    place = "uncompressed byte" if damage.raw else "byte"
+    return {
+        "file": Path(damage.path).name,
+        "where": f"record {damage.record:,}, {place} {damage.offset:,}",
+        "words": damage.words,
+        "at": None if first is None else first + damage.record,
+    }
+
+
+def files(source: Source, at: int, count: int) -> dict[str, Any]:
+    """Return some of the files, each with what is known of it."""
+    ends = source.ends
+    shown = []
+    for number, shard in enumerate(source.shards[at : at + count], at):
+        first = ends[number - 1] if number and number <= len(ends) else 0
+        shown.append(
+            {
+                "name": Path(shard.file.name).name,
+                "bytes": shard.size,
+                "records": shard.count,
+                "first": first if number < len(ends) else None,
+                "damage": len(shard.damage),
+                "walked": shard.walked,
+            }
+        )
+    return {"total": len(source.shards), "files": shown}

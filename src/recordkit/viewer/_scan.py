@@ -1,0 +1,157 @@
+"""Scan: which records a filter takes, and which come first by a field. Work for a job, in bounded memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from recordkit.columns import BytesColumn, Ragged
+from recordkit.errors import SchemaError
+from recordkit.expressions import Expression
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from recordkit.columns import Batch, Column
+
+    from ._jobs import Tell
+    from ._source import Source
+
+_MOST_FOUND: Final = 1_000_000
+_MOST_SORTED: Final = 10_000
+_KEY_LETTERS: Final = 80
+
+
+class Scan:
+    """Goes through all records, and gathers the numbers of those that are wanted.
+
+    Args:
+        source: What is looked at.
+        where: A filter; empty for all records.
+        sort: The field to order them by; empty for their own order.
+        descending: Whether the greatest come first.
+
+    Raises:
+        ValueError: The filter is not in the language.
+        SchemaError: The filter or the order makes no sense for these fields.
+    """
+
+    def __init__(self, source: Source, where: str = "", sort: str = "", *, descending: bool = False) -> None:
+        if source.schema is None:
+            message = "these records have no fields, and so cannot be filtered or sorted"
+            raise SchemaError(message)
+        self._source = source
+        self._where = Expression(where) if where.strip() else None
+        if self._where is not None:
+            self._where.check(source.schema)
+        if sort:
+            source.schema.select(sort)  # which says so in words if there is none
+        self._names = tuple(dict.fromkeys([*(self._where.names if self._where else ()), *([sort] if sort else ())]))
+        self._sort = sort
+        self._first = First(_MOST_SORTED, descending=descending) if sort else None
+        self._pieces: list[NDArray[np.int64]] = []
+        self._kept = 0
+        self.found = 0
+        self._at = 0
+
+    def run(self, tell: Tell) -> None:
+        """Go on through the records."""
+        for batch, numbers, at in self._source.batches(self._at, self._names):
+            if len(batch):
+                self._take(batch, numbers)
+            self._at = at
+            tell(at, self._source.count, "records")
+
+    def _take(self, batch: Batch, numbers: NDArray[np.int64]) -> None:
+        mask = self._where.mask(batch) if self._where is not None else np.ones(len(batch), np.bool_)
+        if self._first is not None:
+            mask = mask & batch.valid(self._sort)
+        if not mask.any():
+            return
+        wanted = numbers[mask]
+        if self._first is not None:
+            keys = _keys(batch[self._sort], self._sort)[mask]
+            self.found += self._first.add(keys, wanted)
+            return
+        self.found += len(wanted)
+        room = _MOST_FOUND - self._kept
+        if room > 0:
+            self._pieces.append(wanted[:room])
+            self._kept += len(self._pieces[-1])
+
+    def numbers(self, start: int, count: int) -> list[int]:
+        """Return some of the records that were found so far."""
+        if self._first is not None:
+            first: list[int] = self._first.numbers[start : start + count].tolist()
+            return first
+        if len(self._pieces) > 1:  # the thread that adds sees the old list or the new one, and both are right
+            pieces = list(self._pieces)
+            self._pieces[: len(pieces)] = [np.concatenate(pieces)]
+        found: list[int] = self._pieces[0][start : start + count].tolist() if self._pieces else []
+        return found
+
+    def result(self) -> dict[str, Any]:
+        """Return how many there are, and how many of them can be shown."""
+        shown = len(self._first.numbers) if self._first is not None else self._kept
+        return {"found": self.found, "shown": shown, "sort": self._sort}
+
+
+class First:
+    """The records with the least keys, or the greatest; of equal ones those that were met first.
+
+    >>> first = First(2, descending=True)
+    >>> first.add(np.array([5, 9, 7]), np.array([0, 1, 2]))
+    3
+    >>> first.numbers.tolist()
+    [1, 2]
+    """
+
+    def __init__(self, most: int, *, descending: bool) -> None:
+        self._most = most
+        self._descending = descending
+        self._keys: NDArray[Any] | None = None
+        self.numbers: NDArray[np.int64] = np.empty(0, np.int64)
+
+    def add(self, keys: NDArray[Any], numbers: NDArray[np.int64]) -> int:
+        """Take more of them, and return how many had a key at all: NaN is none."""
+        if keys.dtype.kind in "fmM":
+            there = ~np.isnan(keys)
+            keys, numbers = keys[there], numbers[there]
+        taken = len(keys)
+        if self._keys is not None and len(self._keys) == self._most:
+            worst = self._keys[-1]
+            better = np.asarray(keys > worst if self._descending else keys < worst, np.bool_)
+            keys, numbers = keys[better], numbers[better]
+        if self._keys is not None:
+            keys, numbers = np.concatenate([self._keys, keys]), np.concatenate([self.numbers, numbers])
+        if self._descending:  # twice turned, so that equal ones stay in their order
+            order = (len(keys) - 1 - np.argsort(keys[::-1], kind="stable"))[::-1]
+        else:
+            order = np.argsort(keys, kind="stable")
+        self._keys, self.numbers = keys[order[: self._most]], numbers[order[: self._most]]
+        return taken
+
+
+def _keys(column: Column, name: str) -> NDArray[Any]:
+    """Return what to order by: numbers and texts as they are, lists and byte strings by their length."""
+    if isinstance(column, Ragged):
+        return np.diff(column.offsets[0])
+    if isinstance(column, BytesColumn):
+        if len(column.shape) > 1:
+            return _no_order(name)
+        if not column.text:
+            return column.lengths
+        keys = np.empty(len(column), object)
+        keys[:] = [str(value)[:_KEY_LETTERS] for value in column]
+        return keys
+    if column.ndim > 1:
+        return _no_order(name)
+    if column.dtype.kind == "c":
+        return np.abs(column)
+    return column.astype(np.float32) if column.dtype.name in ("bfloat16", "float16") else column
+
+
+def _no_order(name: str) -> NDArray[Any]:
+    message = f"{name}: arrays of a fixed shape have no order"
+    raise SchemaError(message, field=name)

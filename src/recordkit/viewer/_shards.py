@@ -1,0 +1,241 @@
+"""Shards: the records of one file that can be shown, numbered from 0, whether the file is sound or not.
+
+A file whose records an index can tell is read through that. One whose framing is broken is gone through once, and where
+its sound records stand is remembered.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from contextlib import suppress
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from recordkit import _core
+from recordkit.dataset import Part, living, physical
+from recordkit.errors import CorruptRecordError, RecordKitError
+from recordkit.storage import Damage, LocalFile, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from recordkit.dataset._layered import Stack
+    from recordkit.records import Chunk
+    from recordkit.storage import RecordFile
+
+_CHUNKS_KEPT: Final = 4
+_WORTH_AN_INDEX: Final = 32 << 20
+_MOST_DAMAGED: Final = 1 << 20  # bytes of a damaged record that are shown
+_MOST_DAMAGE: Final = 1000  # places of one file that are remembered
+_BLOCKED: Final = 64  # attempts in a row to get past damage
+
+
+class Shard:
+    """One file of a dataset.
+
+    Attributes:
+        file: The file.
+        count: How many records can be shown; None as long as that is not known.
+        damage: What was found to be wrong so far.
+    """
+
+    def __init__(self, file: RecordFile, stack: Stack) -> None:
+        self.file = file
+        self.count: int | None = None
+        self.damage: dict[tuple[str, int], Damage] = {}
+        self._stack = stack
+        self._walked: _Walked | None = None
+        self._lock = threading.Lock()
+        if file.shard is not None:
+            self.count = living(self._deleted, file.shard.records)
+
+    @property
+    def _deleted(self) -> NDArray[np.int64]:
+        return self._stack.deleted(self.file)
+
+    @cached_property
+    def size(self) -> int:
+        """The size of the file; 0 if it is gone."""
+        try:
+            return self.file.file.size
+        except (RecordKitError, OSError):
+            return 0
+
+    @property
+    def walked(self) -> bool:
+        """Whether the file is so damaged that only what is sound can be numbered."""
+        return self._walked is not None
+
+    def tell(self, damage: Damage) -> None:
+        """Remember that something is wrong."""
+        with self._lock:
+            if len(self.damage) < _MOST_DAMAGE:
+                self.damage.setdefault((damage.kind, damage.offset), damage)
+
+    def prepare(self, step: Callable[[], object] = lambda: None) -> None:
+        """Find out how many records there are, and where.
+
+        Args:
+            step: Called now and then while a damaged file is gone through; may raise to end it.
+        """
+        if self.count is not None:
+            return
+        try:
+            count = self.file.count
+        except CorruptRecordError:
+            walked = _Walked(self.file)
+            walked.go(self.tell, step)
+            self._walked, self.count = walked, walked.count
+            return
+        if count and self.size >= _WORTH_AN_INDEX:
+            with suppress(CorruptRecordError):
+                self.file.fetch_one(0)  # which makes the index, so that the first jump need not
+        self.count = living(self._deleted, count)
+
+    def part(self, numbers: NDArray[np.int64]) -> Part:
+        """Return records by their numbers.
+
+        Raises:
+            CorruptRecordError: One of them is not sound.
+        """
+        if self._walked is not None:
+            return Part(self._walked.fetch(numbers.tolist()), self.file.name, None, numbers)
+        inside = physical(self._deleted, numbers)
+        return Part(self.file.fetch(inside), self.file.name, self.file, inside)
+
+    def one(self, number: int) -> Part:
+        """Return one record, whose chunk tells where it stands in the file."""
+        if self._walked is not None:
+            return Part(self._walked.fetch([number]), self.file.name, None, np.array([number]))
+        inside = int(physical(self._deleted, number))
+        return Part(self.file.fetch_one(inside), self.file.name, self.file, np.array([inside]))
+
+    def damaged_frame(self, number: int, error: CorruptRecordError) -> tuple[int, bytes]:
+        """Return where a record of a plain file stands that is not sound, and its bytes as they are.
+
+        Raises:
+            CorruptRecordError: That cannot be told.
+        """
+        if self.walked or self.file.compression is not None or error.offset is None:
+            raise error
+        end = self.size
+        with suppress(CorruptRecordError, IndexError):
+            if number + 1 < (self.count or 0):
+                end = self.one(number + 1).chunk.file_offset
+        return error.offset, self.file.file.read_at(error.offset, min(end - error.offset, _MOST_DAMAGED))
+
+    def first(self, count: int) -> Part | None:
+        """Return the first records of a file that is not counted yet; None if it cannot be done."""
+        if self._stack:
+            return None
+        stream, chunks, found = self.file.stream(tell=self.tell), [], 0
+        while found < count and (chunk := stream.read(count - found)) is not None:
+            chunks.append(chunk.slice(0, min(len(chunk), count - found)))
+            found += len(chunks[-1])
+        return Part(_core.join(chunks), self.file.name, None, np.arange(found)) if chunks else None
+
+    def parts(self, first: int) -> Iterator[tuple[Part, NDArray[np.int64]]]:
+        """Yield the records from number `first` on, with their numbers, passing over damage."""
+        if self._walked is not None:
+            for chunk in self._walked.chunks(first):
+                numbers = np.arange(chunk.first_record, chunk.first_record + len(chunk))
+                yield Part(chunk, self.file.name, None, numbers), numbers
+            return
+        deleted = self._deleted
+        for chunk in self._sound(int(physical(deleted, first))):
+            part = Part(chunk, self.file.name, self.file)
+            numbers = part.record_numbers(0, len(chunk))
+            if len(deleted):
+                kept = np.flatnonzero(~np.isin(numbers, deleted))
+                part = part if len(kept) == len(chunk) else part.pick(kept.astype(np.uint64))
+                numbers = part.record_numbers(0, len(part.chunk))
+                numbers = numbers - np.searchsorted(deleted, numbers)
+            yield part, numbers
+
+    def _sound(self, at: int) -> Iterator[Chunk]:
+        """Yield the records from one of the file on; behind one that is not sound, go on by the index."""
+        blocked, total = 0, self.file.count
+        while at < total and blocked < _BLOCKED:
+            began = at
+            try:
+                stream = self.file.stream(at)
+                while (chunk := stream.read()) is not None:
+                    yield chunk
+                    at, blocked, began = chunk.first_record + len(chunk), 0, -1
+                return
+            except CorruptRecordError as error:
+                self.tell(damage_of(error, self.file.name))
+                if (error.record or 0) < began:  # there is no way to where reading was to go on
+                    return
+                # A damaged gzip member has many records, and each would tell the same.
+                at = max(at, error.record or 0) + (1 << blocked if self.file.compression else 1)
+                blocked += 1
+
+
+def damage_of(error: CorruptRecordError, path: str) -> Damage:
+    """Return what an error says as damage."""
+    words = str(error).partition("\n")[0]
+    words = words.removeprefix(f"{path}: ").removeprefix(f"record {error.record} at byte {error.offset}: ")
+    return Damage(path, error.kind or "damaged", error.record or 0, error.offset or 0, 0, words)
+
+
+class _Span(NamedTuple):
+    """Consecutive sound records: the number of the first, and where it stands."""
+
+    first: int
+    offset: int
+
+
+class _Walked:
+    """The sound records of a file whose framing is broken."""
+
+    def __init__(self, file: RecordFile) -> None:
+        self._file = LocalFile(file.file.path) if isinstance(file.file, LocalFile) else file.file
+        self._compression = file.compression
+        self._spans: list[_Span] = []
+        self._recent: OrderedDict[int, Chunk] = OrderedDict()
+        self._lock = threading.Lock()
+        self.count = 0
+
+    def go(self, tell: Callable[[Damage], object], step: Callable[[], object]) -> None:
+        """Go through the file once."""
+        for item in walk(self._file, self._compression):
+            step()
+            if isinstance(item, Damage):
+                tell(item)
+            else:
+                self._spans.append(_Span(item.first_record, item.file_offset))
+                self.count = item.first_record + len(item)
+
+    def chunks(self, first: int) -> Iterator[Chunk]:
+        """Yield the records from number `first` on."""
+        at = int(np.searchsorted([span.first for span in self._spans], first, side="right")) - 1
+        # What comes out of a decompressor can only be gone through from the front.
+        span = self._spans[at] if self._compression is None and at >= 0 else _Span(0, 0)
+        for item in walk(self._file, self._compression, offset=span.offset, record=span.first):
+            if not isinstance(item, Damage) and item.first_record + len(item) > first:
+                yield item.slice(max(0, first - item.first_record), len(item))
+
+    def fetch(self, numbers: list[int]) -> Chunk:
+        """Return records by their numbers."""
+        picked = [self._one(number) for number in numbers]
+        return picked[0] if len(picked) == 1 else _core.join(picked)
+
+    def _one(self, number: int) -> Chunk:
+        with self._lock:
+            for chunk in self._recent.values():
+                if chunk.first_record <= number < chunk.first_record + len(chunk):
+                    return chunk.slice(number - chunk.first_record, number - chunk.first_record + 1)
+            found = next(self.chunks(number), None)
+            if found is None:
+                message = f"{self._file.name}: record {number} was there a moment ago\n  Has the file been changed?"
+                raise CorruptRecordError(message, path=self._file.name, record=number, kind="changed")
+            self._recent[found.first_record] = found
+            if len(self._recent) > _CHUNKS_KEPT:
+                self._recent.popitem(last=False)
+        return found.slice(0, 1)

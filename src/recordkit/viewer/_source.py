@@ -1,0 +1,310 @@
+"""Source: the dataset that is looked at. Numbers go in, rows and batches come out, whatever is damaged between them."""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from recordkit.columns import Batch
+from recordkit.dataset import open as open_dataset
+from recordkit.dataset._batching import Columns
+from recordkit.errors import CorruptRecordError, RecordKitError, SchemaError, StorageError
+from recordkit.storage import PipeFile
+
+from ._shards import Shard, damage_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from recordkit.dataset import Making, Part
+    from recordkit.schema import Schema
+
+_HEAD: Final = 4096  # records that can be shown of a file before it is counted
+_PATIENCE: Final = 0.4  # seconds that a page waits for counting, before it is shown without
+_PAGE: Final = 256
+_PAGE_BYTES: Final = 32 << 20
+_SPAN: Final = 32  # records at each place of a sample
+
+
+class Failed(NamedTuple):
+    """A value that could not be read, and why."""
+
+    words: str
+
+
+class Row(NamedTuple):
+    """A record as it is shown.
+
+    Attributes:
+        number: Its number in the dataset.
+        values: By name; `Failed` where one could not be read. None if nothing could be.
+        error: Why nothing could be read.
+    """
+
+    number: int
+    values: dict[str, Any] | None
+    error: str | None = None
+
+
+class NotCountedError(Exception):
+    """Where this record is will be known when counting has come so far."""
+
+
+class Source:
+    """A dataset that is looked at, in many threads.
+
+    Args:
+        where: What `recordkit.open` takes, but for pipes.
+        split: Only this split.
+    """
+
+    def __init__(self, where: Any, *, split: str | None = None) -> None:
+        self.where = where
+        self.dataset = open_dataset(where, split=split, on_error="skip")
+        self._records = self.dataset._records
+        if any(isinstance(file.file, PipeFile) for file in self.dataset.shards):
+            message = f"{self.dataset._name}: a pipe is read once, and cannot be looked around in\n  Save it to a file."
+            raise StorageError(message)
+        self.shards = [Shard(file, self._records.stack) for file in self.dataset.shards]
+        self._ready = threading.Condition()
+        self._ends: list[int] | None = None  # when all are known
+        self.problem: str | None = None
+        self.schema = self._schema()
+
+    def _schema(self) -> Schema | None:
+        try:
+            return self.dataset.schema
+        except RecordKitError as error:
+            self.problem = str(error)
+            return None
+
+    # --- How many there are
+
+    @property
+    def ends(self) -> list[int]:
+        """How many records there are up to the end of each file, as far as that is known."""
+        if self._ends is not None:
+            return self._ends
+        ends, total = [], 0
+        for shard in self.shards:
+            if shard.count is None:
+                break
+            total += shard.count
+            ends.append(total)
+        if len(ends) == len(self.shards):
+            self._ends = ends
+        return ends
+
+    @property
+    def count(self) -> int | None:
+        """How many records there are; None as long as that is not known."""
+        ends = self.ends
+        return (ends[-1] if ends else 0) if len(ends) == len(self.shards) else None
+
+    def prepare(self, tell: Callable[[int, int, str], object]) -> None:
+        """Count the records of every file, in order."""
+        for at, shard in enumerate(self.shards):
+            if shard.count is None:
+                tell(at, len(self.shards), "files")
+                self._prepare(shard, lambda at=at: tell(at, len(self.shards), "files"))  # type: ignore[misc]
+        tell(len(self.shards), len(self.shards), "files")
+
+    def _prepare(self, shard: Shard, step: Callable[[], object]) -> None:
+        try:
+            shard.prepare(step)
+        except (RecordKitError, OSError, ValueError) as error:
+            # A file that cannot be read at all is shown with no records, and with the reason.
+            shard.tell(damage_of(CorruptRecordError(str(error), kind="unreadable"), shard.file.name))
+            shard.count = 0
+        with self._ready:
+            self._ready.notify_all()
+
+    def place(self, number: int) -> tuple[Shard, int]:
+        """Return the file that a record is in, and the record's number there.
+
+        Raises:
+            NotCountedError: That is not known yet.
+            IndexError: There is no such record.
+        """
+        ends = self.ends
+        at = bisect_right(ends, number)
+        if number < 0 or (at == len(ends) == len(self.shards)):
+            message = f"record {number} of {ends[-1] if ends else 0}"
+            raise IndexError(message)
+        inside = number - (ends[at - 1] if at else 0)
+        if at == len(ends) and inside >= _HEAD:
+            raise NotCountedError
+        return self.shards[at], inside
+
+    def _wait_for(self, number: int) -> None:
+        """Give counting a moment to come as far as a record, unless it can be shown without."""
+        if number >= self._end + _HEAD and self.count is None:
+            with self._ready:
+                self._ready.wait_for(lambda: self.count is not None or self._end > number, _PATIENCE)
+
+    @property
+    def _end(self) -> int:
+        return (self.ends or [0])[-1]
+
+    @property
+    def at_once(self) -> int:
+        """How many records are held in memory at a time: fewer where they are large."""
+        return max(1, min(_PAGE, _PAGE_BYTES // self._records.mean_bytes))
+
+    # --- What is in them
+
+    def making(self, names: Sequence[str], shard: Shard | None = None) -> Making | None:
+        """Return what makes columns of these fields; None if the payloads are no Examples."""
+        if self.schema is None:
+            return None
+        if shard is not None and shard.walked and self._records.stack:
+            # Which records the layers mean cannot be told behind damage.
+            own = self._records.own_schema
+            return None if own is None else Columns(own, tuple(name for name in names if name in own.names))
+        return self._records.making(tuple(names))
+
+    def rows(self, numbers: Sequence[int], names: Sequence[str]) -> list[Row]:
+        """Return records by their numbers, in the order given; those that do not exist are left out."""
+        self._wait_for(max(numbers, default=0))
+        placed: dict[int, tuple[Shard, list[tuple[int, int]]]] = {}
+        for number in numbers:
+            try:
+                shard, inside = self.place(number)
+            except IndexError:
+                continue
+            placed.setdefault(id(shard), (shard, []))[1].append((number, inside))
+        found = {row.number: row for shard, pairs in placed.values() for row in self._rows_of(shard, pairs, names)}
+        return [found[number] for number in numbers if number in found]
+
+    def _rows_of(self, shard: Shard, pairs: list[tuple[int, int]], names: Sequence[str]) -> list[Row]:
+        numbers = np.array([inside for _, inside in pairs], np.int64)
+        try:
+            part = shard.part(numbers) if shard.count is not None else _head_of(shard, numbers)
+            if part is None:
+                return []
+            return [
+                Row(pairs[i][0], values) for i, values in enumerate(self._values(shard, part, names)) if i < len(pairs)
+            ]
+        except (RecordKitError, UnicodeDecodeError, OSError) as error:
+            if len(pairs) > 1:
+                return [row for pair in pairs for row in self._rows_of(shard, [pair], names)]
+            return [self._alone(shard, *pairs[0], names, error)]
+
+    def _values(self, shard: Shard, part: Part, names: Sequence[str]) -> list[dict[str, Any]]:
+        making = self.making(names, shard)
+        if making is None:
+            return [{"payload": payload} for payload in part.chunk]
+        batch: Batch = making.batch(part, 0, len(part.chunk))
+        return [{name: row.get(name) for name in names} for row in batch.rows()]
+
+    def _alone(self, shard: Shard, number: int, inside: int, names: Sequence[str], error: Exception) -> Row:
+        """Return a record that cannot be shown as it should be: field by field, if it is sound."""
+        try:
+            part = shard.one(inside)
+        except (RecordKitError, OSError):
+            if isinstance(error, CorruptRecordError):
+                shard.tell(damage_of(error, shard.file.name))
+            return Row(number, None, str(error))
+        values: dict[str, Any] = {}
+        for name in names:
+            try:
+                values |= self._values(shard, part, [name])[0]
+            except (RecordKitError, UnicodeDecodeError) as failure:
+                values[name] = Failed(str(failure))
+        if values and all(isinstance(value, Failed) for value in values.values()):
+            return Row(number, None, str(error))
+        return Row(number, values)
+
+    # --- Going through them
+
+    def batches(self, first: int, names: Sequence[str]) -> Iterator[tuple[Batch, NDArray[np.int64], int]]:
+        """Yield batches of these fields from record `first` on, with the numbers of their records, and how far it is.
+
+        Records that have other fields than the rest are passed over.
+        """
+        for at, shard in enumerate(self.shards):
+            while shard.count is None:
+                with self._ready:
+                    self._ready.wait_for(lambda shard=shard: shard.count is not None, 0.1)  # type: ignore[misc]
+                yield Batch({}, 0), np.empty(0, np.int64), first
+            end = self.ends[at]
+            start = end - shard.count
+            if first >= end:
+                continue
+            for part, inside in shard.parts(max(0, first - start)):
+                for batch, rows in self._good(shard, part, names):
+                    yield batch, inside[rows] + start, int(inside[rows.stop - 1]) + start + 1
+            yield Batch({}, 0), np.empty(0, np.int64), end
+
+    def _good(self, shard: Shard, part: Part, names: Sequence[str]) -> Iterator[tuple[Batch, slice]]:
+        making = self.making(names, shard)
+        if making is None:
+            message = "these records have no fields: they are read as payloads"
+            raise SchemaError(message)
+        yield from _good_rows(making, part, 0, len(part.chunk))
+
+    def sampled(self, count: int, names: Sequence[str]) -> Iterator[Batch]:
+        """Yield batches of about `count` records in all, from places spread over what is counted so far."""
+        with self._ready:
+            self._ready.wait_for(lambda: self.count is not None, _PATIENCE)
+        total = self._end
+        if not total and self.count is None:
+            part = self.shards[0].first(count)
+            if part is not None:
+                yield from (batch for batch, _ in self._good(self.shards[0], part, names))
+        elif total <= count:
+            yield from self._some(0, total, names)
+        else:
+            for start in np.linspace(0, total - _SPAN, max(1, count // _SPAN)).astype(int).tolist():
+                yield from self._some(start, _SPAN, names)
+
+    def _some(self, start: int, count: int, names: Sequence[str]) -> Iterator[Batch]:
+        """Yield the records [start, start + count)."""
+        done = 0
+        for batch, _, at in self.batches(start, names):
+            take = min(len(batch), count - done)
+            if take > 0:
+                yield batch if take == len(batch) else _first_rows(batch, take)
+            done = max(done + take, at - start)
+            if done >= count:
+                return
+
+
+def batched(numbers: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+    """Yield so many of the numbers at a time."""
+    for start in range(0, len(numbers), size):
+        yield numbers[start : start + size]
+
+
+def _head_of(shard: Shard, numbers: NDArray[np.int64]) -> Part | None:
+    part = shard.first(int(numbers.max()) + 1)
+    if part is None:
+        raise NotCountedError
+    there = numbers[numbers < len(part.chunk)]
+    return part.pick(there.astype(np.uint64)) if len(there) else None
+
+
+def _first_rows(batch: Batch, count: int) -> Batch:
+    columns = {name: batch[name][:count] for name in batch.names}
+    return Batch(columns, count, {name: batch.valid(name)[:count] for name in batch.names})
+
+
+def _good_rows(making: Making, part: Part, start: int, stop: int) -> Iterator[tuple[Batch, slice]]:
+    """Yield batches of the records [start, stop) of a part, without those that nothing can be made of."""
+    if start == stop:
+        return
+    try:
+        batch = making.batch(part, start, stop)
+        making.check(batch)
+    except (RecordKitError, UnicodeDecodeError):
+        if stop - start > 1:
+            middle = (start + stop) // 2
+            yield from _good_rows(making, part, start, middle)
+            yield from _good_rows(making, part, middle, stop)
+        return
+    yield batch, slice(start, stop)

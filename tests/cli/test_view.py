@@ -1,0 +1,59 @@
+"""recordkit view: the page is served, and ends with Ctrl-C."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+import numpy as np
+import pytest
+
+import recordkit as rk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    rk.write(tmp_path / "data", {"id": np.arange(10)})
+    command = [sys.executable, "-m", "recordkit.cli", "view", str(tmp_path / "data"), "--no-browser"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        yield process
+        process.kill()
+
+
+class TestView:
+    def test_prints_an_address_at_which_the_page_is(self, served: subprocess.Popen[str]) -> None:
+        assert served.stdout is not None
+        found = re.fullmatch(r"(http://127\.0\.0\.1:\d+/)(\S{20,}/)  Ctrl-C ends it\.\n", served.stdout.readline())
+
+        assert found is not None
+        with urlopen(found[1] + found[2], timeout=30) as page:
+            assert b"<html" in page.read()
+        with pytest.raises(HTTPError, match="403"):
+            urlopen(found[1] + "wrong/", timeout=30)
+
+    def test_ends_with_ctrl_c(self, served: subprocess.Popen[str]) -> None:
+        assert served.stdout is not None
+        served.stdout.readline()
+
+        served.send_signal(signal.SIGINT)
+
+        assert served.wait(30) == 0
+        assert served.stderr is not None
+        assert served.stderr.read() == ""
+
+    def test_what_is_not_there_is_two_lines(self, tmp_path: Path) -> None:
+        command = [sys.executable, "-m", "recordkit.cli", "view", str(tmp_path / "nothing"), "--no-browser"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+        assert done.returncode == 2
+        assert len(done.stderr.splitlines()) <= 2
+        assert "nothing" in done.stderr
