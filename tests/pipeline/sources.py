@@ -146,4 +146,5 @@ def states(pipe: Pipeline, number: int = 0) -> tuple[list[Any], list[Any]]:
     for element in it:
         found.append(plain(element))
         kept.append(json.dumps(it.state_dict()))
+    assert json.dumps(it.state_dict()) == kept[-1], "the end of the loop is not where its last element was"
     return found, list(map(json.loads, kept))

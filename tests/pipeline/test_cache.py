@@ -253,6 +253,13 @@ class TestDatasets:
 
         assert all(isinstance(each, bytes) for each in rk.open(data, raw=True).cache(tmp_path / "kept"))
 
+    def test_function_that_parses_needs_a_key(self, data: Path, tmp_path: Path) -> None:
+        ds = rk.open(data, parse=len)
+
+        with pytest.raises(StateError, match="nobody can tell whether len has changed"):
+            ds.cache(tmp_path / "kept")
+        assert list(ds.cache(tmp_path / "kept", key="1")) == list(ds)
+
     def test_deleted_records_are_not_in_it(self, data: Path, tmp_path: Path) -> None:
         list(rk.open(data).cache(tmp_path / "kept"))
         rk.delete(data, where="id < 9")

@@ -154,6 +154,30 @@ class TestLeaving:
         assert len(waits) == 11
         assert sum(waits[1:]) < 0.1
 
+    def test_interrupt_while_taking_does_not_wait_for_the_others(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(_crew, "_LEAVE_SECONDS", 0.05)
+        end, busy = threading.Event(), threading.Event()
+        finished: list[int] = []
+
+        def interrupted() -> Any:
+            for number in range(10**9):
+                if busy.is_set() and threading.current_thread() is threading.main_thread():
+                    raise KeyboardInterrupt
+                yield number
+
+        def made(number: int) -> int:
+            if threading.current_thread() is not threading.main_thread():
+                busy.set()
+                end.wait(20)
+                finished.append(number)
+            return number
+
+        with pytest.raises(KeyboardInterrupt):
+            list(side_by_side(interrupted(), made, 2))
+
+        assert finished == []
+        end.set()
+
     def test_thread_that_waits_for_the_next_thing_is_left_alone(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(_crew, "_LEAVE_SECONDS", 0.05)
         end, waiting, closed = threading.Event(), threading.Event(), threading.Event()

@@ -360,6 +360,17 @@ class TestLength:
 
         assert count is None or count == len(epoch(pipe))
 
+    @pytest.mark.parametrize("before", ["", "shuffle", "enumerate"])
+    @pytest.mark.parametrize("name", list(STEPS))
+    def test_is_told_behind_every_step_that_lets_it_be_known(self, name: str, before: str) -> None:
+        pipe = chained(rows(7, 0, 5, 9), [name] if name == "interleave" else [*before.split(), name])
+
+        count = pipe.count()
+
+        unknown = {"filter", "batch a batch", "mix until the first", "batch and unbatch", "batch and drop"}
+        assert (count is None) == (name in unknown)
+        assert count in (None, len(epoch(pipe)))
+
     def test_of_what_has_no_end_is_not_told(self) -> None:
         for pipe in (numbers(3).repeat(), numbers(3).repeat().shard(0, 16).batch(3), numbers(3).filter(wanted)):
             with pytest.raises(TypeError, match="known at the end"):

@@ -30,15 +30,13 @@ class TestProcesses:
             return pipe.map(doubled, workers=workers).filter(is_even, workers=workers).batch(8)
 
         for pipe in (ds, ds.shuffle(3).shard(1, 2)):
-            processes = made(pipe, TWO)
-            found = plain_all(processes)
-            it = iter(processes)
-            next(it)
-            rest = plain_all(made(pipe, 2).resume(it.state_dict()))
-            it.close()
+            with iter(made(pipe, TWO)) as it:
+                first = plain_all([next(it)])
+                rest = plain_all(made(pipe, 2).resume(it.state_dict()))
+                others = plain_all(it)
 
-            assert found == plain_all(made(pipe, 2))
-            assert rest == plain_all(made(pipe, 2).resume(it.state_dict()))
+            assert first + others == plain_all(made(pipe, 2))
+            assert rest == others
 
         assert active_children() == []
 

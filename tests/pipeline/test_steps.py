@@ -163,6 +163,14 @@ class TestBatch:
             assert [len(batch["id"]) for batch in pipe.batch(5)] == [5, 5, 4]
             assert set(ids(pipe.batch(5))) == set(range(18)) - bad
 
+    def test_payloads_are_listed_wherever_they_come_from(self) -> None:
+        def payloads() -> Any:
+            return numbers(6)
+
+        for pipe in (payloads().shuffle(1), payloads().cache(), payloads().concat(payloads()).filter(lambda n: True)):
+            assert [type(batch) for batch in pipe.batch(3).take(2)] == [list, list]
+        assert isinstance(next(iter(payloads().map(abs).cache().batch(3))), np.ndarray)
+
     def test_collating_errors_name_the_field(self) -> None:
         with pytest.raises(SchemaError, match=r"^n: element 1 of 2 is None"):
             list(numbers(2).map(lambda n: {"n": None if n else 1}).batch(2))

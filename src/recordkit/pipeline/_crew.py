@@ -89,6 +89,8 @@ class Crew:
                 raise
             return False  # it is told by `failure`, and raised behind all that was taken before
         if taken is None:
+            if not room and isinstance(failure := self._failure(), KeyboardInterrupt):
+                raise failure
             return False
         place, width, thing = taken
         result: Any

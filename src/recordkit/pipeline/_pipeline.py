@@ -489,6 +489,8 @@ class Pipeline(Steps):
         """Yield the functions of the user's that have a part in the elements."""
         if isinstance(self.source, Generated):
             yield self.source.function
+        if (parse := getattr(getattr(self.source, "making", None), "parse", None)) is not None:
+            yield parse
         for pipe in _pipes_in(self.source):
             yield from pipe._functions()
         yield from (step.function for step in self.steps if isinstance(step, Map | MapBatches | Filter))
