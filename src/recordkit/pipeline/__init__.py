@@ -8,9 +8,10 @@ from ._collate import collate
 from ._crew import Crew
 from ._head import Loaded, Source
 from ._iterator import PipelineIterator
-from ._pipeline import Pipeline, Steps, from_generator
+from ._pipeline import Pipeline, from_generator
 from ._state import whole as whole_state
 from ._steps import Section
+from ._verbs import Steps
 
 __all__ = [
     "Crew",

@@ -6,18 +6,12 @@ import os
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from recordkit import storage
-from recordkit.columns import Batch
 from recordkit.errors import StateError
-from recordkit.expressions import Expression
 from recordkit.schema import Schema
 from recordkit.storage import parse_size
 from recordkit.workers import AUTO, Workers
-from recordkit.workers import count as _count_workers
 
 from . import _explain, _order, _stages, _state
 from ._cache import Cached, fingerprint
@@ -27,288 +21,14 @@ from ._joints import Concat, Mix, Zip
 from ._order import Interleave, Shuffle
 from ._plan import ORDER_ONLY, UNCHANGED, any_ranks, divided, planned
 from ._profile import Profile
-from ._steps import DecodeImages, Filter, Group, Map, MapBatches, Where, name_of
+from ._steps import Filter, Group, Map, MapBatches, name_of
+from ._verbs import Steps, function_of, natural
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-
-    from recordkit.storage import Writer, Written
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
     from ._blocks import Block, Mark
     from ._joints import Flowing
-    from ._order import Uneven
-
-
-class Steps:
-    """The steps that anything which has elements can be given. Each returns a new pipeline."""
-
-    def _pipeline(self) -> Pipeline:
-        raise NotImplementedError
-
-    def _then(self, step: Any) -> Pipeline:
-        return self._pipeline()._with(step)
-
-    # --- What becomes of each element
-
-    def map(self, function: Callable[[Any], Any], *, workers: Workers = AUTO) -> Pipeline:
-        """Return what a function makes of each element: of a row, a dict; behind `batch`, of a batch.
-
-        Args:
-            function: Called by several workers at once.
-            workers: How many: `AUTO` takes a thread a processor, and more where they wait for something else;
-                `rk.Processes(n)` is for functions of much Python.
-
-        >>> list(from_generator(lambda: range(4)).map(lambda n: n * n))
-        [0, 1, 4, 9]
-        """
-        return self._then(Map(_function(function, "map"), _checked_workers(workers)))
-
-    def map_batches(self, function: Callable[[Any], Any], *, workers: Workers = AUTO) -> Pipeline:
-        """Return what a function makes of columns: behind `batch`, of each batch; else of as many rows as fit.
-
-        Before `batch` it must give as many rows as it gets, as a dict of columns or a `Batch`, and must not mind how
-        many those are.
-
-        >>> rows = from_generator(lambda: ({"n": n} for n in range(3)), {"n": "int64"})
-        >>> [row["n"].item() for row in rows.map_batches(lambda batch: {"n": batch["n"] * 10})]
-        [0, 10, 20]
-        """
-        pipe, checked = self._pipeline(), _function(function, "map_batches")
-        kind = Map if pipe._batched else MapBatches
-        return pipe._with(kind(checked, _checked_workers(workers)))
-
-    def filter(self, wanted: Callable[[Any], Any] | str, *, workers: Workers = AUTO) -> Pipeline:
-        """Return the elements for which a function says yes, or the rows that an expression takes.
-
-        >>> list(from_generator(lambda: range(6)).filter(lambda n: n % 2))
-        [1, 3, 5]
-        """
-        if isinstance(wanted, str):
-            return self._then(Where(Expression(wanted)))
-        return self._then(Filter(_function(wanted, "filter"), _checked_workers(workers)))
-
-    def decode_images(self, field: str, size: tuple[int, int] | None = None, **options: Any) -> Pipeline:
-        """Return rows with the pixels of a field's pictures in place of their bytes.
-
-        Args:
-            field: Holds JPEG or PNG.
-            size: Resize to (height, width), so that pictures can be stacked; else they are as large as they are.
-            options: As `recordkit.images.decode_batch` takes them: `scaled=`, `channels=`, `dtype=`, `scale=`, ...
-        """
-        if size is not None and (len(size) != 2 or min(size) < 1):
-            message = f"size is (height, width), found {size!r}"
-            raise ValueError(message)
-        return self._then(DecodeImages(field, size, tuple(sorted(options.items()))))
-
-    # --- In which order
-
-    def shuffle(self, seed: int = 0, *, window: int | str | None = None, buffer: int | None = None) -> Pipeline:
-        """Return the elements in random order, another one each epoch, the same for the same seed.
-
-        By default it is a permutation of all records, which costs no memory and no time: any record comes at any place.
-
-        Args:
-            seed: Any number.
-            window: Read in large pieces, and hold so many bytes (`"512MB"`) of them in memory: for cold disks, object
-                stores and compressed files. Pieces of consecutive records come anywhere; records are shuffled within
-                the window.
-            buffer: Hold so many elements, and give a random one: for streams, and behind steps that drop elements.
-
-        Raises:
-            StateError: The steps before it do not keep one element for each record, and there is no `buffer`.
-        """
-        if window is not None and buffer is not None:
-            message = "shuffle: give window= or buffer=, not both"
-            raise ValueError(message)
-        seed = _natural(seed, "seed", least=None)
-        if buffer is not None:
-            return self._then(_stages.BufferShuffle(seed, _natural(buffer, "buffer", least=1)))
-        return self._then(Shuffle(seed, None if window is None else parse_size(window)))
-
-    def interleave(self, cycle: int = 16, *, block: int = 1) -> Pipeline:
-        """Return the records of `cycle` files in turns, `block` of each; where one ends, the next takes its place."""
-        return self._then(Interleave(_natural(cycle, "cycle", least=1), _natural(block, "block", least=1)))
-
-    def shard(self, rank: int | Literal["auto"], world: int | None = None, *, uneven: Uneven = "pad") -> Pipeline:
-        """Return every `world`-th element from number `rank` on: all ranks together have all of them.
-
-        Args:
-            rank: Which one this is, from 0 up; `"auto"` asks torch.distributed, or JAX for the process index.
-            world: How many there are.
-            uneven: Where they do not come out even: `"pad"` gives some of the first once more, `"drop"` leaves out the
-                last ones, `"error"` raises. With the first two every rank has as many batches as the others.
-        """
-        if rank == "auto":
-            rank, world = _ranks()
-        if world is None or not 0 <= _natural(rank, "rank") < _natural(world, "world", least=1):
-            message = f"shard: expected a rank from 0 up and below world, found rank {rank!r} of {world!r}"
-            raise ValueError(message)
-        if uneven not in ("pad", "drop", "error"):
-            message = f"uneven is 'pad', 'drop' or 'error', found {uneven!r}"
-            raise ValueError(message)
-        return self._then(_stages.Shard(int(rank), int(world), uneven))
-
-    def take(self, count: int) -> Any:
-        """Return the first `count` elements.
-
-        >>> list(from_generator(lambda: range(9)).take(2))
-        [0, 1]
-        """
-        return self._then(_stages.Take(_natural(count, "count")))
-
-    def skip(self, count: int) -> Any:
-        """Return all but the first `count` elements.
-
-        >>> list(from_generator(lambda: range(4)).skip(2))
-        [2, 3]
-        """
-        return self._then(_stages.Skip(_natural(count, "count")))
-
-    def repeat(self, times: int | None = None) -> Pipeline:
-        """Return everything `times` times, or without end; each pass is an epoch of its own, shuffled anew.
-
-        >>> list(from_generator(lambda: range(2)).repeat(2))
-        [0, 1, 0, 1]
-        """
-        return self._then(_stages.Repeat(None if times is None else _natural(times, "times")))
-
-    # --- Many as one
-
-    def batch(self, size: int, *, drop_last: bool = False, pad: Any = None, workers: Workers | None = None) -> Pipeline:
-        """Return batches of `size` elements.
-
-        Rows of a dataset make a `Batch` of columns, payloads a list. What `map` returned is collated: dicts and tuples
-        keep their structure, equal shapes are stacked, unequal ones become `Ragged`.
-
-        Args:
-            size: How many elements a batch has.
-            drop_last: Leave out a last batch that is shorter.
-            pad: Fill up what is ragged with this, or with what a dict has for each name.
-            workers: How many threads read and decode; by default as many as when the dataset was opened.
-
-        >>> [batch.tolist() for batch in from_generator(lambda: range(5)).batch(2)]
-        [[0, 1], [2, 3], [4]]
-        """
-        pipe = self._pipeline()
-        pipe = pipe._with(Group(_natural(size, "size", least=1), drop_last, pad, pipe._lists))
-        return pipe if workers is None else replace(pipe, workers=_checked_workers(workers))
-
-    def unbatch(self) -> Pipeline:
-        """Return the rows of each element: of a batch, a list or an array.
-
-        >>> list(from_generator(lambda: [[1, 2], [3]]).unbatch())
-        [1, 2, 3]
-        """
-        return self._then(_stages.Unbatch())
-
-    def enumerate(self) -> Pipeline:
-        """Return each element with its number in the epoch, as a tuple.
-
-        >>> list(from_generator(lambda: "ab").enumerate())
-        [(0, 'a'), (1, 'b')]
-        """
-        return self._then(_stages.Enumerate())
-
-    def zip(self, *others: Steps) -> Pipeline:
-        """Return tuples of one element of this and one of each other, until one ends.
-
-        >>> list(from_generator(lambda: range(3)).zip(from_generator(lambda: "ab")))
-        [(0, 'a'), (1, 'b')]
-        """
-        return _joint(Zip((self._pipeline(), *(other._pipeline() for other in others))))
-
-    def concat(self, *others: Steps) -> Pipeline:
-        """Return all elements of this, then all of each other.
-
-        >>> list(from_generator(lambda: range(2)).concat(from_generator(lambda: "ab")))
-        [0, 1, 'a', 'b']
-        """
-        return _joint(Concat((self._pipeline(), *(other._pipeline() for other in others))))
-
-    def mix(
-        self,
-        *others: Steps,
-        weights: Sequence[float] | None = None,
-        seed: int = 0,
-        stop: Literal["all", "first"] = "all",
-    ) -> Pipeline:
-        """Return elements of this and the others in random turns.
-
-        Args:
-            others: What to mix with.
-            weights: How often each has its turn, this one first; equally often by default.
-            seed: Any number.
-            stop: At the end of `"all"`, or of the `"first"` to end.
-
-        >>> ones, twos = from_generator(lambda: [1] * 3), from_generator(lambda: [2] * 2)
-        >>> sorted(ones.mix(twos))
-        [1, 1, 1, 2, 2]
-        """
-        pipes = (self._pipeline(), *(other._pipeline() for other in others))
-        shares = tuple(map(float, weights)) if weights is not None else (1.0,) * len(pipes)
-        if len(shares) != len(pipes) or not all(0 < share < np.inf for share in shares):
-            message = f"mix: expected {len(pipes)} weights above 0, one for each, found {weights!r}"
-            raise ValueError(message)
-        if stop not in ("all", "first"):
-            message = f"stop is 'all' or 'first', found {stop!r}"
-            raise ValueError(message)
-        return _joint(Mix(pipes, shares, _natural(seed, "seed", least=None), stop))
-
-    # --- Ahead of time
-
-    def prefetch(self, count: int | str = AUTO) -> Pipeline:
-        """Return the same elements, made before they are asked for: so many, or as many as it takes not to wait."""
-        return self._then(_stages.Prefetch(count if count == AUTO else _natural(count, "count", least=1)))
-
-    def cache(
-        self,
-        path: str | os.PathLike[str] | None = None,
-        *,
-        max_bytes: int | str | None = None,
-        key: str | None = None,
-    ) -> Pipeline:
-        """Return the same elements, made once: the next time they come from memory, or from the disk.
-
-        They are kept when all have been made, or not at all. Their order is that of the first epoch; shuffle behind it.
-
-        Args:
-            path: A folder of its own to keep them in. They are pickled there: open only what you trust. What is there
-                is used if it was made of the same records by the same steps, and replaced otherwise.
-            max_bytes: Where memory is to hold no more than this (`"8GB"`), all goes to a temporary folder.
-            key: What to change when a function of the steps before it changes, which no one else can tell.
-
-        Raises:
-            StateError: There are functions among the steps, a path, and no key.
-        """
-        return self._pipeline()._cached(path, max_bytes, key)
-
-    # --- Elsewhere
-
-    def write(self, path: str | os.PathLike[str], schema: Any = None, **options: Any) -> Written:
-        """Write one epoch as a dataset, and return what was written.
-
-        Args:
-            path: As `recordkit.create` takes it, and so are the schema and the options.
-            schema: What the rows hold; by default told from the first.
-            options: `shard_size=`, `compression=`, ...
-        """
-        with storage.create(path, schema, **options) as writer:
-            for block in self._pipeline().blocks(None, 0):
-                if isinstance(block.values, Batch):
-                    writer.write_batch(block.values)
-                else:
-                    for element in block.values:
-                        _put(writer, element)
-            return writer.close()
-
-
-def _put(writer: Writer, element: Any) -> None:
-    if isinstance(element, Batch):
-        writer.write_batch(element)
-    elif isinstance(element, bytes):
-        writer.write_raw(element)
-    else:
-        writer.write(element)
 
 
 @dataclass
@@ -395,7 +115,7 @@ class Pipeline(Steps):
 
     def set_epoch(self, epoch: int) -> None:
         """Choose which epoch the next iteration is."""
-        self._epochs.next = _natural(epoch, "epoch")
+        self._epochs.next = natural(epoch, "epoch")
 
     def resume(self, state: Mapping[str, Any]) -> PipelineIterator:
         """Return what is left of the epoch that a state is of; the iteration after it is the next epoch.
@@ -466,6 +186,10 @@ class Pipeline(Steps):
             return isinstance(last, Group)
         return any(pipe._batched for pipe in _pipes_in(self.source))
 
+    def _of(self, joint: Zip | Concat | Mix) -> Pipeline:
+        """Return a pipeline of several."""
+        return Pipeline(_Joint(joint))
+
     def _every(self, first: int, step: int) -> Pipeline:
         """Return elements number `first`, and from there every `step`-th: what one of `step` workers gives."""
         return replace(self, every=(first, step), _epochs=_Epochs(self._epochs.next), _profile=Profile())
@@ -532,7 +256,7 @@ def from_generator(function: Callable[[], Iterable[Any]], schema: Schema | Mappi
     array([0, 1, 2], dtype=int32)
     """
     declared = schema if schema is None or isinstance(schema, Schema) else Schema(schema)
-    return Pipeline(Generated(_function(function, "from_generator"), declared))
+    return Pipeline(Generated(function_of(function, "from_generator"), declared))
 
 
 @dataclass(frozen=True)
@@ -572,10 +296,6 @@ def _pipes_in(source: Any) -> tuple[Pipeline, ...]:
     return source.joint.pipes if isinstance(source, _Joint) else ()
 
 
-def _joint(joint: Zip | Concat | Mix) -> Pipeline:
-    return Pipeline(_Joint(joint))
-
-
 def _cannot_order(step: Any, source: Any, before: list[Any]) -> StateError:
     what = "shuffle(seed)" if isinstance(step, Shuffle) else "interleave"
     if not getattr(source, "indexed", False):
@@ -594,40 +314,3 @@ def _not_files(first: Any) -> StateError:
         "  Put it first, behind the dataset."
     )
     return StateError(message)
-
-
-def _ranks() -> tuple[int, int]:
-    """Return rank and world as torch.distributed knows them, else as JAX does."""
-    import sys  # whoever uses one of them has imported it
-
-    torch = sys.modules.get("torch.distributed")
-    if torch is not None and torch.is_available() and torch.is_initialized():
-        return torch.get_rank(), torch.get_world_size()
-    jax = sys.modules.get("jax")
-    if jax is not None:
-        return jax.process_index(), jax.process_count()
-    message = (
-        'shard("auto"): neither torch.distributed is initialised nor JAX imported\n'
-        "  Do that first, or give rank and world."
-    )
-    raise StateError(message)
-
-
-def _function(function: Any, what: str) -> Any:
-    if not callable(function):
-        message = f"{what} takes a function, found {type(function).__name__}"
-        raise TypeError(message)
-    return function
-
-
-def _checked_workers(workers: Workers) -> Workers:
-    _count_workers(workers)
-    return workers
-
-
-def _natural(number: Any, what: str, *, least: int | None = 0) -> int:
-    whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
-    if not whole or (least is not None and number < least):
-        message = f"{what} is a {'whole number' if least is None else f'number from {least} up'}, found {number!r}"
-        raise ValueError(message)
-    return int(number)
