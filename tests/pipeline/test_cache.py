@@ -282,3 +282,28 @@ class TestPickling:
         found = plain_all(pipe)
 
         assert epoch(pickle.loads(pickle.dumps(pipe))) == found
+
+
+class TestLayers:
+    def test_cache_of_a_dataset_with_added_fields_is_found_again(self, tmp_path: Path) -> None:
+        rk.write(tmp_path / "data", {"a": np.arange(20)})
+        rk.add_fields(tmp_path / "data", {"b": np.arange(20) * 2})
+        first = rk.open(tmp_path / "data").cache(tmp_path / "cache")
+        list(first)
+        written = sorted((tmp_path / "cache").rglob("*"))
+
+        again = rk.open(tmp_path / "data").cache(tmp_path / "cache")
+
+        assert again.source.fingerprint == first.source.fingerprint
+        assert [int(row["b"]) for row in again] == list(range(0, 40, 2))
+        assert sorted((tmp_path / "cache").rglob("*")) == written
+
+    def test_other_values_in_an_added_field_are_another_cache(self, tmp_path: Path) -> None:
+        found = []
+        for step in (2, 3):
+            path = tmp_path / f"data{step}"
+            rk.write(path, {"a": np.arange(20)})
+            rk.add_fields(path, {"b": np.arange(20) * step})
+            found.append(rk.open(path).cache().source.fingerprint)
+
+        assert found[0] != found[1]

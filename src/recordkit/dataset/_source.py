@@ -14,8 +14,9 @@ from recordkit.errors import CorruptRecordError, SchemaError
 from recordkit.pipeline import Piece, whole
 from recordkit.storage import PipeFile
 
-from ._batching import Payloads
+from ._batching import Columns, Payloads
 from ._flow import Flow
+from ._layered import Layered
 from ._skipping import Skipping
 
 if TYPE_CHECKING:
@@ -92,6 +93,17 @@ class RecordSource:
         for file in self.records.files:
             facts.update(self.records.digest_of(file).encode())
         return facts.hexdigest()[:32]
+
+    def made(self) -> list[Any]:
+        """Return what is made of the records, as far as can be told: which fields, and what was added beside them."""
+        making = self.making
+        if isinstance(making, Columns):
+            return [making.schema.to_dict(), making.names]
+        if not isinstance(making, Layered):
+            return [type(making).__name__]
+        added = [(columns.schema.to_dict(), columns.names) for _, columns in making.added]
+        beside = [[file.digest for file in layer.files.values()] for layer, _ in making.added]
+        return [making.base.schema.to_dict(), making.base.names, added, beside, making.order]
 
     def words(self) -> str:
         """Return how many there are, for people."""

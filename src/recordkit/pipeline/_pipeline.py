@@ -223,7 +223,8 @@ class Pipeline(Steps):
         """Return what the elements are made of, as far as can be told."""
         inside = [pipe._facts() for pipe in _pipes_in(self.source)]
         # The same records make other elements where other fields are selected.
-        return [self.digest, str(getattr(self.source, "making", "")), inside, [str(step) for step in self.steps]]
+        made = self.source.made() if hasattr(self.source, "made") else None
+        return [self.digest, made, inside, [str(step) for step in self.steps]]
 
     # --- In words
 
