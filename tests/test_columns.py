@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recordkit import _core
 from recordkit.columns import Batch, BytesColumn, Column, Ragged
 
 ROWS = st.lists(st.lists(st.integers(-9, 9), max_size=4), max_size=6)
@@ -330,3 +331,41 @@ class TestBatch:
 
     def test_says_what_it_is(self) -> None:
         assert repr(self.batch()) == "Batch(3 rows: label, name, ids)"
+
+
+class TestPadding:
+    @pytest.mark.parametrize(
+        "dtype", ["bool", "uint8", "int16", "float32", "int64", "complex128", "datetime64[ns]", "S3"]
+    )
+    @pytest.mark.parametrize("inner", [(), (2,), (0,)])
+    @given(lengths=st.lists(st.integers(0, 5), max_size=6), first=st.integers(0, 3), fill=st.sampled_from([0, 1]))
+    def test_is_every_row_with_the_fill_behind_it(
+        self, dtype: str, inner: tuple[int, ...], lengths: list[int], first: int, fill: int
+    ) -> None:
+        offsets = first + np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        values = np.arange(offsets[-1] * int(np.prod(inner))).astype(dtype).reshape(offsets[-1], *inner)
+
+        padded = Ragged(values, (offsets,)).to_padded(fill)
+
+        assert (padded.dtype, padded.shape) == (values.dtype, (len(lengths), max(lengths, default=0), *inner))
+        for row, start, stop in zip(padded, offsets, offsets[1:], strict=False):
+            assert np.array_equal(row[: stop - start], values[start:stop])
+            assert (row[stop - start :] == np.full((), fill, dtype)).all()
+
+    def test_rows_of_values_that_lie_apart_are_filled_too(self) -> None:
+        values = np.arange(12)[::2]
+
+        assert Ragged(values, (np.array([0, 1, 4]),)).to_padded(-1).tolist() == [[0, -1, -1], [2, 4, 6]]
+
+    def test_the_core_refuses_rows_that_do_not_fit(self) -> None:
+        values, fill = np.zeros(4, np.uint8), np.zeros(1, np.uint8)
+
+        for starts, shape in (
+            ([0, 5], (1, 5)),
+            ([2, 1], (1, 4)),
+            ([0, 3], (1, 2)),
+            ([0, 2], (2, 2)),
+            ([-1, 1], (1, 2)),
+        ):
+            with pytest.raises(ValueError, match="do not fit"):
+                _core.pad(values, np.array(starts), fill, np.zeros(shape, np.uint8))

@@ -21,6 +21,7 @@ void bind_arrow(nb::module_& m);
 void bind_files(nb::module_& m);
 void bind_order(nb::module_& m);
 void bind_pictures(nb::module_& m);
+void bind_columns(nb::module_& m);
 
 // A contiguous buffer of a Python object, held until this goes.
 class BufferView {

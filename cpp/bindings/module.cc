@@ -15,4 +15,5 @@ NB_MODULE(_core, m) {
   recordkit::bind_files(m);
   recordkit::bind_order(m);
   recordkit::bind_pictures(m);
+  recordkit::bind_columns(m);
 }

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recordkit import _arrow
+from recordkit import _arrow, _core
 
 from ._bytes import BytesColumn
 
@@ -111,12 +111,8 @@ class Ragged:
     def to_padded(self, fill: Any = 0) -> NDArray[Any]:
         """Return one array, every dimension as long as its longest, with `fill` where there is no value."""
         values = self.values.to_numpy() if isinstance(self.values, BytesColumn) else self.values
-        if len(self.offsets) == 1:  # nearly always, and quicker
-            lengths = np.diff(self.offsets[0])
-            there = np.arange(lengths.max(initial=0)) < lengths[:, None]
-            padded = np.full((*there.shape, *values.shape[1:]), fill, values.dtype)
-            padded[there] = values[self.offsets[0][0] : self.offsets[0][-1]]
-            return padded
+        if len(self.offsets) == 1 and not values.dtype.hasobject:
+            return _padded(values, self.offsets[0], fill)
         place: list[NDArray[np.int64]] = [np.arange(len(self))]
         sizes = [len(self)]
         for level in self.offsets:
@@ -139,6 +135,17 @@ class Ragged:
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
         """Offer the column to Arrow: a large_list for each level."""
         return _arrow.export(_arrow.node(self))
+
+
+def _padded(values: NDArray[Any], level: NDArray[np.int64], fill: Any) -> NDArray[Any]:
+    """Rows of one level as an array: nearly always, and touching each byte once."""
+    filling = np.full(values.shape[1:], fill, values.dtype).reshape(-1).view(np.uint8)
+    width = int(np.diff(level).max(initial=0))
+    padded = np.empty((len(level) - 1, width, *values.shape[1:]), values.dtype)
+    if padded.size:
+        flat = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+        _core.pad(flat, np.ascontiguousarray(level, np.int64), filling, padded.reshape(len(padded), -1).view(np.uint8))
+    return padded
 
 
 def running(lengths: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -20,7 +20,7 @@ from recordkit import _core
 from ._bytes import LocalFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
     from typing import Self
 
@@ -127,6 +127,10 @@ def _width(largest: int) -> int:
     return next(width for width in (0, 1, 2, 4, 8) if largest < 1 << (8 * width))
 
 
+_BUFFER_BYTES = 1 << 20
+_NEAR = 4  # blocks to one that is wanted, on average
+
+
 class Index:
     """The index of one shard, read a block at a time. No file stays open.
 
@@ -166,8 +170,8 @@ class Index:
     def __len__(self) -> int:
         return int(self.records)
 
-    def _opened(self) -> IO[bytes]:
-        return io.BytesIO(self._source) if isinstance(self._source, bytes) else self._source.open("rb", buffering=0)
+    def _opened(self, buffering: int = 0) -> IO[bytes]:
+        return io.BytesIO(self._source) if isinstance(self._source, bytes) else self._source.open("rb", buffering)
 
     def block(self, number: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Return where the records of a block start, and how long their frames are.
@@ -177,9 +181,10 @@ class Index:
         """
         return next(self.blocks([number]))
 
-    def blocks(self, numbers: Iterable[int]) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint64]]]:
-        """Yield the same of many blocks, with the index opened once."""
-        with self._opened() as file:
+    def blocks(self, numbers: Sequence[int]) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint64]]]:
+        """Yield the same of many blocks, with the index opened once, and read in large pieces if they are near."""
+        near = len(numbers) > 1 and numbers[-1] - numbers[0] < _NEAR * len(numbers)
+        with self._opened(_BUFFER_BYTES if near else 0) as file:
             for number in numbers:
                 yield self._read_block(file, number)
 
