@@ -8,13 +8,13 @@ SECONDS ?= 60
 STUBGEN := $(BIN)/python -m nanobind.stubgen -q -m recordkit._core -p cpp/bindings/stub_patterns.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast check fix bench fuzz stubs wheel clean
+.PHONY: help demo test test-fast check fix bench docs fuzz stubs wheel clean
 
 help:  ## list the verbs
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-demo: $(VENV)/package  ## write, check and read back a small dataset
-	$(BIN)/python examples/demo.py
+demo: $(VENV)/package  ## the main job from end to end, on a small dataset of pictures
+	$(BIN)/recordkit demo build/demo
 
 test: $(VENV)/test  ## every test, TensorFlow's included
 	$(BIN)/python -m pytest $(PYTEST)
@@ -22,7 +22,7 @@ test: $(VENV)/test  ## every test, TensorFlow's included
 test-fast: $(VENV)/test  ## the tests that take seconds
 	$(BIN)/python -m pytest -m "not slow and not tensorflow" $(PYTEST)
 
-check: $(VENV)/test $(VENV)/check cpp-test wheel  ## lint, types, layers, formatting, stub, wheel, C++ tests under sanitizers
+check: $(VENV)/test $(VENV)/check cpp-test wheel docs  ## lint, types, layers, formatting, stub, wheel, site, C++ tests under sanitizers
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
@@ -41,6 +41,11 @@ stubs: $(VENV)/package  ## write src/recordkit/_core.pyi anew
 
 bench: $(VENV)/package  ## measure beside the peers; BENCH="--only scan,decode --repeats 5"
 	$(BIN)/python benchmarks/run.py $(BENCH)
+	$(if $(BENCH),,$(BIN)/python benchmarks/plots.py)
+
+docs: $(VENV)/docs  ## the documentation as a site in build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --config-file website/mkdocs.yml
+	@echo "build/site/index.html is there; $(BIN)/mkdocs serve -f website/mkdocs.yml shows it while you write"
 
 fuzz: $(VENV)/build  ## coverage-guided fuzzing, SECONDS=60 a target; needs clang
 	sh cpp/tests/fuzz.sh $(BIN) $(SECONDS)
@@ -67,11 +72,15 @@ $(VENV)/build: pyproject.toml
 	touch $@
 
 $(VENV)/package: $(VENV)/build $(CPP)
-	$(BIN)/python -m pip install -q --disable-pip-version-check --no-build-isolation -e .
+	$(BIN)/python -m pip install -q --disable-pip-version-check --no-build-isolation -e '.[images,viewer]'
 	touch $@
 
 $(VENV)/check: $(VENV)/build
 	$(BIN)/python -m pip install -q --disable-pip-version-check --group check
+	touch $@
+
+$(VENV)/docs: $(VENV)/build
+	$(BIN)/python -m pip install -q --disable-pip-version-check --group docs
 	touch $@
 
 $(VENV)/test: $(VENV)/package

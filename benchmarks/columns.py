@@ -88,6 +88,7 @@ class Digest:
 
     def __init__(self) -> None:
         self._hashes: dict[str, Any] = {}
+        self._sums: dict[str, int] = {}
 
     def add(self, name: str, values: Any, lengths: Any = None) -> None:
         """Take the next values of a column; with `lengths`, how many of them, or bytes, each record has."""
@@ -108,6 +109,18 @@ class Digest:
             else:
                 self.add(name, column)
 
+    def add_in_any_order(self, columns: Mapping[str, Any]) -> None:
+        """Take some records, whichever they are. Lists may be filled up with zeros, and bytes may be Python objects."""
+        rows = np.uint64(0)
+        for name, column in sorted(columns.items()):
+            values, numbers = numbered(column)
+            self._sum(f"{name} {values.dtype.str}", numbers)
+            rows = mixed(rows * ODD + numbers)
+        self._sum("rows", rows)
+
+    def _sum(self, key: str, numbers: Any) -> None:
+        self._sums[key] = (self._sums.get(key, 0) + int(np.sum(numbers, dtype=np.uint64))) % (1 << 64)
+
     def _update(self, key: str, values: NDArray[Any]) -> None:
         # The dtype is part of what is compared: a peer that gives other types has done other work.
         found = self._hashes.setdefault(key, hashlib.blake2b(values.dtype.str.encode(), digest_size=8))
@@ -115,4 +128,36 @@ class Digest:
 
     def result(self) -> dict[str, str]:
         """Return a short text a column."""
-        return {key: found.hexdigest() for key, found in sorted(self._hashes.items())}
+        hashes = {key: found.hexdigest() for key, found in sorted(self._hashes.items())}
+        return hashes | {key: f"{total:016x}" for key, total in sorted(self._sums.items())}
+
+
+# --- A number for each row, for records that come in any order
+
+ODD = np.uint64(0x9E3779B97F4A7C15)
+
+
+def numbered(column: Any) -> tuple[NDArray[Any], NDArray[np.uint64]]:
+    """Return a column's values, and a number for each row that tells it from others. What is filled up adds nothing."""
+    if not isinstance(column, Lists) and column.dtype == object:
+        joined = np.frombuffer(b"".join(column), np.uint8)
+        column = Lists(joined, np.cumsum([0, *map(len, column)]))
+    if isinstance(column, Lists):
+        lengths = np.diff(column.offsets)
+        values, places = column.values, np.arange(column.offsets[-1]) - np.repeat(column.offsets[:-1], lengths)
+        sums = np.concatenate([[np.uint64(0)], np.cumsum(weighted(values, places), dtype=np.uint64)])
+        return values, sums[column.offsets[1:]] - sums[column.offsets[:-1]]
+    values = np.ascontiguousarray(column).reshape(len(column), -1)
+    return values, weighted(values, np.arange(values.shape[1])).sum(axis=1, dtype=np.uint64)
+
+
+def weighted(values: NDArray[Any], places: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Return a number for each value at its place in the row; 0 for 0."""
+    bits = values.view(f"u{values.dtype.itemsize}").astype(np.uint64)
+    return mixed(bits) * (2 * places + 1).astype(np.uint64)
+
+
+def mixed(numbers: Any) -> Any:
+    """Return numbers that have little to do with these, the same for the same; 0 for 0."""
+    numbers = numbers * ODD
+    return (numbers ^ (numbers >> np.uint64(29))) * ODD

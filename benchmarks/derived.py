@@ -5,20 +5,23 @@ Names end in how many records there are, so that a plan that wants more or fewer
 
 from __future__ import annotations
 
+import functools
 import gzip
 import shutil
+import subprocess
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import columns
 import numpy as np
+import venvs
 
 import recordkit as rk
 from recordkit.records import Reader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from pathlib import Path
 
     from workloads import Made
 
@@ -65,10 +68,11 @@ def shards(made: Made, records: int, target: Path) -> None:
     rk.write(target, drawn(made, records), made.workload.fields, **options)
 
 
-def dataset(made: Made, records: int, target: Path) -> None:
+def dataset(made: Made, records: int, target: Path, shards: int | None = None) -> None:
     """With manifest and indexes; the workload's records again and again where more are wanted than it has."""
     partial = fresh(target)
-    with made.file.open("rb") as file, rk.create(partial, made.workload.fields, sync=False) as writer:
+    options = {"records_per_shard": shards and -(-records // shards), "sync": False}
+    with made.file.open("rb") as file, rk.create(partial, made.workload.fields, **options) as writer:
         for start in range(0, records, made.records):
             file.seek(0)
             left = min(made.records, records - start)
@@ -77,6 +81,13 @@ def dataset(made: Made, records: int, target: Path) -> None:
                 writer.write_chunk(chunk)
                 left -= len(chunk)
     partial.replace(target)
+
+
+def exact(made: Made, records: int, target: Path) -> None:
+    """The first pictures, as they should come out of a pipeline."""
+    here = Path(__file__).resolve().parent
+    command = [venvs.python_of("pictures"), "-m", "exact", str(records), str(made.folder), str(target)]
+    subprocess.run([str(part) for part in command], cwd=here, check=True)
 
 
 def baked(made: Made, records: int, target: Path) -> None:
@@ -120,6 +131,8 @@ MAKERS: dict[str, Callable[[Made, int, Path], None]] = {
     "foreign.tfrecord.gz": foreign,
     "shards": shards,
     "dataset": dataset,
+    "eight": functools.partial(dataset, shards=8),
+    "exact.npy": exact,
     "baked": baked,
     "layered": layered,
 }

@@ -16,15 +16,16 @@ from typing import TYPE_CHECKING, Any
 import columns
 import derived
 import numpy as np
+from cases import SIZE
 from columns import Digest
-from plan import SIZE
 from processes import CompetitorError, Process
 
 if TYPE_CHECKING:
-    from plan import Case, Task
+    from cases import Case, Task
     from workloads import Made
 
 ROWS = 8192  # records that writers take at a time, where they take several
+EXACT = 32  # pictures that are compared, pixel by pixel
 ROOM = 0.8  # of the space that is free, this share may be written to
 Ask = Callable[[str], Process]  # gives the process of a competitor, or raises
 
@@ -184,6 +185,9 @@ class Runner:
             fresh = self._task.job == "memory"
             request |= self._cycles(case.gigabytes) if fresh else self._passes(case.gigabytes)
         derived.new_columns(self._made, request.get("adds", {}))
+        if self._task.job == "images":
+            shown = min(EXACT, request["records"])
+            request["exact"] = str(derived.ensure("exact.npy", self._made, shown))
         name = Path(request["file"]).name
         request["file"] = str(derived.ensure(name, self._made, request["records"]))
         return request
@@ -256,6 +260,9 @@ class Runner:
         names = tuple(request.get("select") or found_in(request))
         if self._task.job == "scan":
             expected = size_digest(self._made.file, request["records"])
+        elif self._task.in_any_order:
+            names = tuple(request.get("compared", names))
+            expected = unordered_digest_of(self._made.folder, names, request["records"])
         else:
             cycles = request.get("cycles", 1)
             expected = digest_of(self._made.folder, names, request["records"] // cycles, cycles, picks)
@@ -278,6 +285,15 @@ def digest_of(folder: Path, names: tuple[str, ...], records: int, cycles: int = 
         drawn = {name: column[columns.picked(records, picks)] for name, column in drawn.items()}
     for _ in range(cycles):
         digest.add_columns(drawn)
+    return digest.result()
+
+
+@cache
+def unordered_digest_of(folder: Path, names: tuple[str, ...], records: int) -> dict[str, str]:
+    """Return the digest of the columns as they were drawn, which is the same in any order."""
+    digest = Digest()
+    if names:
+        digest.add_in_any_order(columns.rows(columns.load(folder, names, mapped=True), 0, records))
     return digest.result()
 
 

@@ -18,7 +18,7 @@ from measure import Measured
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from plan import Ratio, Task
+    from cases import Ratio, Task
 
 Results = dict[str, list[Measured]]  # by the name of the task
 SIGNS = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt}

@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent / "venvs"
+
+TORCH = "torch==2.13.0"  # one for all of them, so that pip can take them from its cache
+CV2 = "opencv-python-headless"
 
 # What each competitor's own environment holds. One that is not listed runs where recordkit is installed.
 PACKAGES = {
@@ -15,9 +19,18 @@ PACKAGES = {
     "pyarrow": ("pyarrow", "numpy"),
     "tfx_bsl": ("tfx-bsl",),
     "array_record": ("array_record", "numpy"),
-    "mosaicml": ("mosaicml-streaming",),  # brings PyTorch: several GB
+    "mosaicml": ("mosaicml-streaming", CV2),  # brings PyTorch, as its torchvision wants it: several GB
     "pictures": ("pillow", "numpy"),
+    "extras": (TORCH, "simplejpeg", "pillow", "numpy"),
+    "simplejpeg": ("simplejpeg", "numpy"),
+    "vahidk": ("tfrecord", TORCH, "numpy"),
+    "webdataset": ("webdataset", TORCH, CV2),
+    "grain": ("grain", CV2),
+    "dali": ("nvidia-dali-cuda120", "numpy"),
 }
+
+# These see recordkit as well, as it is installed where the benchmark runs.
+WITH_RECORDKIT = ("extras",)
 
 
 class NotInstalledError(Exception):
@@ -40,7 +53,17 @@ def python_of(name: str) -> Path:
         _run([sys.executable, "-m", "venv", "--clear", str(folder)])
         _run([str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", *PACKAGES[name]])
         stamp.write_text(wanted)
+    if name in WITH_RECORDKIT:
+        _link(folder)
     return python
+
+
+def _link(folder: Path) -> None:
+    """Let an environment find what is installed in this one, behind its own packages."""
+    (theirs,) = folder.glob("lib/python*/site-packages")
+    # A path alone would not do: this follows the links of editable installations too.
+    code = f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n"
+    (theirs / "recordkit_of_the_benchmark.pth").write_text(code)
 
 
 def _run(command: list[str]) -> None:

@@ -128,6 +128,10 @@ def draw_w4(count: int, _: Path) -> Columns:
     return {"tokens": Lists(skewed(rng, 50_000, int(tokens[-1])), tokens), "text": Lists(text, letters)}
 
 
+def draw_ids(count: int, _: Path) -> Columns:
+    return {"id": np.arange(count, dtype=np.int64)}
+
+
 W1_FIELDS = {"label": "int64"} | dict.fromkeys(DENSE, "float32") | dict.fromkeys(CATEGORICAL, "int64")
 WORKLOADS = {
     workload.name: workload
@@ -143,6 +147,7 @@ WORKLOADS = {
         ),
         Workload("w3", "float32[768], id", 100_000, {"id": "int64", "embedding": "float32[768]"}, 1024, draw_w3),
         Workload("w4", "5 to 200 int64, a string", 300_000, {"tokens": "int64[?]", "text": "string"}, 1024, draw_w4),
+        Workload("ids", "an int64", 10_000_000, {"id": "int64"}, 256, draw_ids),
     )
 }
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import columns
 import numpy as np
+from cases import READ_SHARE
 from columns import Digest
-from plan import READ_SHARE
 from worker import Done, Request, Work
 
 import recordkit as rk

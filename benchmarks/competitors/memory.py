@@ -9,7 +9,8 @@ from pathlib import Path
 
 import columns
 import numpy as np
-from plan import FIRST_ROW, GROWTH, OPENED, PEAK, SETTLED
+from cases import FIRST_BATCH, FIRST_EPOCH, FIRST_ROW, GROWTH, OPENED, PEAK, SETTLED
+from competitors.pipes import made, piped
 from worker import Done, Request
 
 import recordkit as rk
@@ -63,7 +64,31 @@ def open_(request: Request) -> Done:
     return Done(count, seconds, {OPENED: opened, FIRST_ROW: 1000 * (seconds - opened), PEAK: megabytes("VmHWM")})
 
 
-JOBS = {"memory": write, "streaming": read, "opening": open_}
+def first(request: Request) -> Done:
+    """Open a dataset, and take the first batch of a shuffle of all its records."""
+    start = time.perf_counter()
+    pipe = piped(request)
+    made(next(iter(pipe)))
+    seconds = time.perf_counter() - start
+    return Done(request["records"], seconds, {FIRST_BATCH: seconds, PEAK: megabytes("VmHWM")})
+
+
+def epochs(request: Request) -> Done:
+    """Go through a pipeline again and again, and look at the memory at every batch."""
+    pipe, done, most = piped(request), 0, []
+    start = time.perf_counter()
+    for _ in range(request["cycles"]):
+        most.append(0.0)
+        for batch in pipe:
+            made(batch)
+            done += len(batch)
+            most[-1] = max(most[-1], megabytes("VmRSS"))
+    seconds = time.perf_counter() - start
+    figures = {FIRST_EPOCH: most[0], PEAK: max(most), GROWTH: max(most[1:]) - most[0]}
+    return Done(done // request["cycles"], seconds / request["cycles"], figures)
+
+
+JOBS = {"memory": write, "streaming": read, "opening": open_, "first": first, "epochs": epochs}
 
 if __name__ == "__main__":
     asked = json.loads(sys.argv[1])

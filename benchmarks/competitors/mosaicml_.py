@@ -5,13 +5,19 @@ from __future__ import annotations
 import shutil
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import columns
 import numpy as np
+import torch
 from columns import Digest, picked
+from competitors import photos
 from streaming import MDSWriter, StreamingDataset
+from torch.utils.data import DataLoader
 from worker import Request, Work, serve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 def random(request: Request) -> Work:
@@ -19,7 +25,8 @@ def random(request: Request) -> Work:
     folder = Path(request["file"]).with_suffix(".mds")
     drawn = columns.load(request["folder"], request["fields"], mapped=True)
     if not folder.exists():
-        write(folder, drawn)
+        rows = (dict(zip(drawn, values, strict=True)) for values in zip(*drawn.values(), strict=True))
+        write(folder, {name: encoding(column) for name, column in drawn.items()}, rows)
     dataset = StreamingDataset(local=str(folder), shuffle=False, batch_size=1)
     numbers = picked(request["records"], request["picks"]).tolist()
 
@@ -35,13 +42,31 @@ def random(request: Request) -> Work:
     return work
 
 
-def write(folder: Path, drawn: columns.Columns) -> None:
+class Pictures(StreamingDataset):
+    """Rows with pixels in place of JPEGs."""
+
+    def __getitem__(self, at: Any) -> Any:
+        row = super().__getitem__(at)
+        return torch.from_numpy(photos.with_cv2(row["image"])), row["label"]
+
+
+def images(request: Request) -> Work:
+    """Decode and resize pictures in the worker processes of a DataLoader."""
+    folder = Path(request["folder"]) / f"pictures-{request['records']}.mds"
+    if not folder.exists():
+        rows = ({"image": jpeg, "label": label} for jpeg, label in photos.encoded(request))
+        write(folder, {"image": "bytes", "label": "int"}, rows)
+    size = request["batch"]
+    dataset = Pictures(local=str(folder), shuffle=False, batch_size=size)
+    return photos.shown(lambda: DataLoader(dataset, batch_size=size, num_workers=request["workers"]), request)
+
+
+def write(folder: Path, encodings: dict[str, str], rows: Iterable[dict[str, Any]]) -> None:
     partial = folder.with_suffix(".partial")
     shutil.rmtree(partial, ignore_errors=True)
-    encodings = {name: encoding(column) for name, column in drawn.items()}
     with MDSWriter(out=str(partial), columns=encodings) as writer:
-        for values in zip(*drawn.values(), strict=True):
-            writer.write(dict(zip(drawn, values, strict=True)))
+        for row in rows:
+            writer.write(row)
     partial.replace(folder)
 
 
@@ -53,4 +78,9 @@ def encoding(column: Any) -> str:
 
 
 if __name__ == "__main__":
-    serve({"mosaicml-streaming": version("mosaicml-streaming"), "numpy": np.__version__}, {"random": random})
+    versions = {
+        "mosaicml-streaming": version("mosaicml-streaming"),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+    }
+    serve(versions, {"random": random, "images": images})

@@ -16,7 +16,7 @@ import columns
 import numpy as np
 from columns import Digest, Lists
 from competitors import fields as new_fields
-from competitors import reading
+from competitors import pipes, reading
 from competitors.reading import plain
 from worker import Done, Request, Work, serve
 from workloads import as_values
@@ -271,4 +271,4 @@ def in_threads(target: Callable[[], None], count: int) -> None:
 if __name__ == "__main__":
     about = {"recordkit": version("recordkit"), "numpy": np.__version__, "crc": _core.crc32c_path()}
     jobs = {"scan": scan, "decode": decode, "encode": encode, "write": write, "memory": memory}
-    serve(about, jobs | reading.JOBS | new_fields.JOBS)
+    serve(about, jobs | reading.JOBS | new_fields.JOBS | pipes.JOBS)

@@ -31,6 +31,30 @@ def decode(request: Request) -> Work:
     return work
 
 
+def pipeline(request: Request) -> Work:
+    """Read the groups of a Parquet file in random order, and shuffle the rows of each."""
+    file = Path(request["folder"]) / f"groups-of-{request['group']}.parquet"
+    if not file.exists():
+        write(table(request), file, synced=False, row_group_size=request["group"])
+    rng, size = np.random.default_rng(7), request["batch"]
+
+    def work(digest: Digest | None) -> int:
+        done = 0
+        with pq.ParquetFile(file) as parquet:
+            for group in rng.permutation(parquet.num_row_groups).tolist():
+                rows = parquet.read_row_group(group)
+                order = rng.permutation(len(rows))
+                arrays = {name: rows[name].to_numpy()[order] for name in rows.column_names}
+                for start in range(0, len(rows), size):
+                    batch = {name: array[start : start + size] for name, array in arrays.items()}
+                    done += len(next(iter(batch.values())))
+                    if digest:
+                        digest.add_in_any_order(batch)
+        return done
+
+    return work
+
+
 def encode(request: Request) -> Work:
     """Write the columns as a Parquet file."""
     drawn, file = table(request), Path(request["output"]).with_suffix(".parquet")
@@ -47,13 +71,14 @@ def table(request: Request) -> pa.Table:
     return pa.table(columns.rows(drawn, 0, request["records"]))
 
 
-def write(drawn: pa.Table, file: Path, *, synced: bool) -> None:
+def write(drawn: pa.Table, file: Path, *, synced: bool, row_group_size: int | None = None) -> None:
     partial = file.with_suffix(".partial")
-    pq.write_table(drawn, partial, compression="snappy")
+    pq.write_table(drawn, partial, compression="snappy", row_group_size=row_group_size)
     if synced:
         sync(partial)
     partial.replace(file)
 
 
 if __name__ == "__main__":
-    serve({"pyarrow": pa.__version__, "numpy": np.__version__}, {"decode": decode, "encode": encode, "write": encode})
+    jobs = {"decode": decode, "encode": encode, "write": encode, "pipeline": pipeline}
+    serve({"pyarrow": pa.__version__, "numpy": np.__version__}, jobs)

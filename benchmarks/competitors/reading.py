@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from cases import MICROSECONDS
 from columns import Digest, Lists, picked
-from plan import MICROSECONDS
 from worker import Done, Request, Work
 
 import recordkit as rk

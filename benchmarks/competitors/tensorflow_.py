@@ -8,6 +8,7 @@ import columns
 import numpy as np
 import tensorflow as tf
 from columns import Digest, Lists
+from competitors import tensorflow_pipes as pipes
 from google.protobuf import __version__ as protobuf_version
 from worker import Request, Work, serve, sync
 
@@ -68,6 +69,10 @@ def parsed(request: Request) -> tf.data.Dataset:
     if request.get("one_by_one"):
         return records.map(lambda record: tf.io.parse_single_example(record, described)).batch(size)
     return records.batch(size).map(lambda many: in_parts(tf.io.parse_example(many, described)), tune).prefetch(tune)
+
+
+def pipeline(request: Request) -> Work:
+    return pipes.pipeline(request, feature)
 
 
 def feature(declared: str, lists: str | None) -> Any:
@@ -169,4 +174,4 @@ def built(request: Request) -> Callable[[], Iterable[bytes]]:
 if __name__ == "__main__":
     versions = {"tensorflow": tf.__version__, "numpy": np.__version__, "protobuf": protobuf_version}
     jobs = {"scan": scan, "count": scan, "decode": decode, "encode": write, "write": write, "bake": bake}
-    serve(versions, jobs)
+    serve(versions, jobs | {"pipeline": pipeline, "images": pipes.images})

@@ -32,6 +32,7 @@ GROUPS: Final = {
         "index": "Indexes beside the files, for reading at any place.",
     },
     "This machine": {
+        "demo": "All of it in some seconds, on a small dataset of pictures.",
         "bench": "How fast this dataset is read, beside the raw disk.",
         "doctor": "What is installed, and which fast paths are used.",
         "completion": "Completion for bash, zsh or fish.",

@@ -1,0 +1,44 @@
+"""vahidk/tfrecord: reads TFRecords without TensorFlow, for PyTorch's DataLoader."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from tfrecord.torch.dataset import MultiTFRecordDataset
+from torch.utils.data import DataLoader
+from worker import Request, Work, serve
+
+if TYPE_CHECKING:
+    from columns import Digest
+
+KINDS = {"float32": "float", "int64": "int"}
+
+
+def pipeline(request: Request) -> Work:
+    """Go through an epoch of shuffled batches."""
+    shards = sorted(Path(request["file"]).glob("*.tfrecord"))
+    pattern = str(shards[0].parent / "{}.tfrecord")
+    options = {
+        "splits": {shard.stem: 1 / len(shards) for shard in shards},
+        "description": {name: KINDS[declared] for name, declared in request["fields"].items()},
+        "shuffle_queue_size": request["buffer"],
+        "infinite": False,
+    }
+
+    def work(digest: Digest | None) -> int:
+        done = 0
+        dataset = MultiTFRecordDataset(pattern, None, **options)
+        for batch in DataLoader(dataset, batch_size=request["batch"], num_workers=request["workers"]):
+            done += len(next(iter(batch.values())))
+            if digest:
+                digest.add_in_any_order({name: column.numpy() for name, column in batch.items()})
+        return done
+
+    return work
+
+
+if __name__ == "__main__":
+    serve({"tfrecord": version("tfrecord"), "torch": torch.__version__}, {"pipeline": pipeline})
