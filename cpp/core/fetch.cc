@@ -14,7 +14,7 @@ namespace {
 constexpr uint64_t kBelieved = uint64_t{1} << 20;
 constexpr uint64_t kLastOffset = INT64_MAX;  // that the system takes
 constexpr uint64_t kNear = 2048;             // reading so much takes about as long as another call does
-constexpr uint64_t kLongestRun = uint64_t{2} << 20;
+constexpr uint64_t kLongestRun = uint64_t{8} << 20;
 
 // A place in the order of the files, and its number in the order asked for.
 struct Visit {

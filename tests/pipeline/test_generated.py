@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 from recordkit.errors import SchemaError
-from recordkit.pipeline import from_generator
+from recordkit.pipeline import _blocks, from_generator
 from tests.pipeline.sources import plain_all
 
 pytestmark = pytest.mark.usefixtures("small_blocks")
@@ -67,3 +68,33 @@ class TestGenerated:
         plain_all(next(it) for _ in range(9))
 
         assert list(pipe.resume(it.state_dict())) == []
+
+    def test_state_goes_on_with_another_partial_of_the_same_function(self) -> None:
+        first, second = (from_generator(partial(range, 9)).map(partial(pow, exp=2)) for _ in range(2))
+        it = iter(first)
+        next(it)
+
+        assert list(second.resume(it.state_dict())) == [n**2 for n in range(1, 9)]
+
+    def test_elements_before_an_error_come_first(self) -> None:
+        def failing() -> Any:
+            yield from range(9)
+            raise ZeroDivisionError
+
+        given: list[int] = []
+        with pytest.raises(ZeroDivisionError):
+            given.extend(from_generator(failing))
+
+        assert given == list(range(9))
+
+
+@pytest.mark.parametrize(("seconds", "sizes"), [(1e9, [1, 2, 4, 6, 6, 1]), (0.0, [1] * 20)])
+def test_slow_elements_are_not_waited_for_together(
+    seconds: float, sizes: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_blocks, "_GATHER_SECONDS", seconds)
+
+    lists = list(_blocks.gathered(range(20), 6))
+
+    assert [len(values) for values in lists] == sizes
+    assert [element for values in lists for element in values] == list(range(20))

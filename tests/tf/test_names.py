@@ -12,7 +12,18 @@ import pytest
 from recordkit import errors
 from recordkit import tf as ours
 
-MODULES = ["tf", "tf.errors", "tf.example_pb2", "tf.io", "tf.io.gfile", "tf.sparse", "tf.train"]
+MODULES = [
+    "tf",
+    "tf.data",
+    "tf.data.experimental",
+    "tf.errors",
+    "tf.example_pb2",
+    "tf.image",
+    "tf.io",
+    "tf.io.gfile",
+    "tf.sparse",
+    "tf.train",
+]
 
 
 class TestOffered:
@@ -55,6 +66,9 @@ class TestNotOffered:
             ("io.gfile.exists", "Use os.path.exists."),
             ("train.Feautre", "Did you mean 'Feature'?"),
             ("errors.OutOfRangeError", "use a for loop"),
+            ("TFRecordDataset", "There is tf.data.TFRecordDataset."),
+            ("data.experimental.map_and_batch", "Use Dataset.map and Dataset.batch."),
+            ("image.rezise", "Did you mean 'resize'?"),
         ],
     )
     def test_error_says_what_there_is_instead(self, name: str, words: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -49,8 +50,11 @@ class Step(Protocol):
 
 
 def name_of(function: Any) -> str:
-    """Return what people call a function."""
-    return str(getattr(function, "__qualname__", None) or getattr(function, "__name__", None) or repr(function))
+    """Return what people call a function: the same in every process, since states and caches remember it."""
+    while isinstance(function, partial):
+        function = function.func
+    named = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
+    return str(named or type(function).__qualname__)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from recordkit.tf import _names
 
 if TYPE_CHECKING:
-    from recordkit.tf import errors, io, sparse, train
+    from recordkit.tf import data, errors, image, io, sparse, train
     from recordkit.tf._dtypes import (
         DType,
         as_dtype,
@@ -61,12 +61,14 @@ __all__ = [
     "concat",
     "constant",
     "convert_to_tensor",
+    "data",
     "double",
     "errors",
     "float16",
     "float32",
     "float64",
     "half",
+    "image",
     "int8",
     "int16",
     "int32",
@@ -102,12 +104,14 @@ _PLACES = {
     "concat": "_ops",
     "constant": "_tensor",
     "convert_to_tensor": "_tensor",
+    "data": "data",
     "double": "_dtypes",
     "errors": "errors",
     "float16": "_dtypes",
     "float32": "_dtypes",
     "float64": "_dtypes",
     "half": "_dtypes",
+    "image": "image",
     "int16": "_dtypes",
     "int32": "_dtypes",
     "int64": "_dtypes",

@@ -31,6 +31,11 @@ _INSTEAD: Final = {
     "tf.io.gfile.GFile": "Use open().",
     "tf.io.matching_files": "Use tf.io.gfile.glob.",
     "tf.io.tf_record_iterator": "Use tf.data.TFRecordDataset, or recordkit.open(path, raw=True).",
+    "tf.data.Dataset.element_spec": "Look at the first element: next(iter(dataset)).",
+    "tf.data.Dataset.make_one_shot_iterator": "Use iter(dataset).",
+    "tf.data.experimental.parallel_interleave": "Use Dataset.interleave.",
+    "tf.data.experimental.shuffle_and_repeat": "Use Dataset.shuffle and Dataset.repeat.",
+    "tf.data.experimental.map_and_batch": "Use Dataset.map and Dataset.batch.",
     "tf.errors.OutOfRangeError": "Iterating ends by itself: use a for loop.",
 }
 
@@ -74,7 +79,7 @@ def _hint(module: str, name: str, offered: Iterable[str]) -> str:
     from recordkit.schema._words import did_you_mean  # not worth its import until something is wrong
 
     # What TensorFlow 1 had at its top, such as tf.FixedLenFeature, is found where it is now.
-    inner = ("io", "train", "sparse") if module == "tf" else ()
+    inner = ("io", "train", "sparse", "data", "image") if module == "tf" else ()
     moved = [place for place in inner if name in import_module(f"recordkit.tf.{place}").__all__]
     hint = _INSTEAD.get(f"{module}.{name}") or " ".join(f"There is tf.{place}.{name}." for place in moved)
     return hint or did_you_mean(name, offered) or _INSTEAD.get(module) or f"It has {', '.join(sorted(offered))}."

@@ -86,7 +86,8 @@ class Tensor(NDArrayOperatorsMixin):
     @property
     def ndim(self) -> int:
         """The number of dimensions."""
-        return len(self.shape)
+        data = self._data
+        return len(data.shape) if isinstance(data, np.ndarray | BytesColumn) else 1
 
     @property
     def dtype(self) -> DType:

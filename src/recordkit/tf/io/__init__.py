@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         parse_single_example,
         parse_single_sequence_example,
     )
+    from recordkit.tf._pictures import decode_image, decode_jpeg, decode_png, encode_jpeg, encode_png
     from recordkit.tf._raw import decode_raw, parse_tensor, serialize_tensor
     from recordkit.tf._writer import TFRecordOptions, TFRecordWriter
     from recordkit.tf.io import gfile
@@ -36,7 +37,12 @@ __all__ = [
     "TFRecordOptions",
     "TFRecordWriter",
     "VarLenFeature",
+    "decode_image",
+    "decode_jpeg",
+    "decode_png",
     "decode_raw",
+    "encode_jpeg",
+    "encode_png",
     "gfile",
     "parse_example",
     "parse_sequence_example",
@@ -57,7 +63,12 @@ _PLACES = {
     "TFRecordOptions": "_writer",
     "TFRecordWriter": "_writer",
     "VarLenFeature": "_features",
+    "decode_image": "_pictures",
+    "decode_jpeg": "_pictures",
+    "decode_png": "_pictures",
     "decode_raw": "_raw",
+    "encode_jpeg": "_pictures",
+    "encode_png": "_pictures",
     "gfile": "io.gfile",
     "parse_example": "_parsing",
     "parse_sequence_example": "_parsing",

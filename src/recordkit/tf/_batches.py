@@ -1,0 +1,259 @@
+"""Batches: many elements as one, stacked, padded or ragged, and one as many again."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from recordkit.errors import DataLossError, InvalidArgumentError
+
+from . import _dtypes
+from ._dtypes import as_dtype
+from ._elements import Row, columns_of, failure_in, leaves, mapped
+from ._ragged import RaggedTensor
+from ._sparse import SparseTensor
+from ._tensor import Tensor, array_of, object_array
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+# What of an element's dimensions differs from that of others: the last such one, for each leaf.
+_Loose = dict[int, int]
+
+
+def batch_of(elements: list[Any]) -> Any:
+    """Return elements as one element; where one of them failed, that failure."""
+    failed = failure_in(elements)
+    return failed if failed is not None else mapped(stacked, columns_of(elements, "batch"))
+
+
+def stacked(column: list[Any]) -> Any:
+    """Return leaves as one with a dimension more: tensors of one shape, or sparse or ragged ones."""
+    first = column[0]
+    if type(first) is bytes:
+        return Tensor(object_array(column))
+    if isinstance(first, SparseTensor):
+        return _stacked_sparse(column)
+    if isinstance(first, RaggedTensor):
+        return _stacked_ragged(column)
+    if first is None:
+        return None
+    if isinstance(first, Row):
+        return _ragged([np.asarray(row) for row in column], 0, first.splits)
+    arrays = _arrays(column)
+    for at, array in enumerate(arrays):
+        if array.shape != arrays[0].shape:
+            message = (
+                f"batch: expected tensors of one shape, found {list(arrays[0].shape)}, and {list(array.shape)} in "
+                f"element {at}\n  Use padded_batch or ragged_batch, or bring them to one shape in map."
+            )
+            raise InvalidArgumentError(message)
+    return Tensor(np.stack(arrays))
+
+
+def _arrays(column: list[Any]) -> list[NDArray[Any]]:
+    """Return tensors of one dtype and as many dimensions as arrays."""
+    arrays = [tensor._array for tensor in column]
+    for at, array in enumerate(arrays):
+        if array.dtype != arrays[0].dtype or array.ndim != arrays[0].ndim:
+            message = (
+                f"batch: expected {_described(column[0])} as in the first element, found {_described(column[at])} in "
+                f"element {at}"
+            )
+            raise InvalidArgumentError(message)
+    return arrays
+
+
+def _described(tensor: Any) -> str:
+    return f"{tensor.dtype.name} in {len(tensor.shape)} dimensions"
+
+
+def _stacked_sparse(column: list[SparseTensor]) -> SparseTensor:
+    counts = [len(sparse.values) for sparse in column]
+    rows = np.repeat(np.arange(len(column)), counts)[:, None]
+    places = np.concatenate([np.asarray(sparse.indices) for sparse in column])
+    shape = np.max([np.asarray(sparse.dense_shape) for sparse in column], axis=0)
+    values = np.concatenate([np.asarray(sparse.values) for sparse in column])
+    return SparseTensor(np.hstack([rows, places]), Tensor(values), np.array([len(column), *shape], np.int64))
+
+
+def _stacked_ragged(column: Sequence[RaggedTensor]) -> RaggedTensor:
+    return RaggedTensor(_joined(column), _splits([len(ragged) for ragged in column], column[0]._splits.dtype))
+
+
+def _joined(parts: Sequence[Any]) -> Any:
+    """Return the rows of all parts, one after the other."""
+    if not isinstance(parts[0], RaggedTensor):
+        return Tensor(np.concatenate([np.asarray(part) for part in parts]))
+    lengths = np.concatenate([np.diff(part._splits) for part in parts])
+    values = _joined([part.values for part in parts])
+    return RaggedTensor(values, _splits(lengths, parts[0]._splits.dtype), parts[0].uniform_row_length)
+
+
+def _splits(lengths: Any, dtype: Any) -> NDArray[Any]:
+    splits = np.zeros(len(lengths) + 1, dtype)
+    np.cumsum(lengths, out=splits[1:])
+    return splits
+
+
+# --- Padded
+
+
+def padded(elements: list[Any], shapes: Any, fills: Any) -> Any:
+    """Return elements as one, filled up to given shapes, or to the largest."""
+    failed = failure_in(elements)
+    if failed is not None:
+        return failed
+    columns = columns_of(elements, "padded_batch")
+    if shapes is None:
+        shapes = mapped(lambda _: None, columns)
+    if not isinstance(fills, tuple | dict):
+        fills = mapped(lambda _, fill=fills: fill, columns)
+    return mapped(_padded, columns, shapes, fills)
+
+
+def _padded(column: list[Any], shape: Any, fill: Any) -> Any:
+    if type(column[0]) is bytes:
+        return stacked(column)
+    if not isinstance(column[0], Tensor):
+        message = (
+            f"padded_batch: expected tensors, found {type(column[0]).__name__}\n  Use batch, or tf.sparse.to_dense."
+        )
+        raise TypeError(message)
+    arrays = _arrays(column)
+    sizes = _sizes(arrays, shape)
+    dtype = as_dtype(column[0].dtype)
+    blank: Any = b"" if dtype is _dtypes.string else 0
+    whole = np.empty((len(arrays), *sizes), arrays[0].dtype)
+    whole[...] = blank if fill is None else _fill(fill, dtype)
+    for at, array in enumerate(arrays):
+        inside: Any = (at, *map(slice, array.shape))
+        whole[inside] = array
+    return Tensor(whole)
+
+
+def _fill(fill: Any, dtype: Any) -> Any:
+    if isinstance(fill, Tensor) and fill.dtype != dtype:
+        message = f"padded_batch: padding_values of {fill.dtype.name} for a component of {dtype.name}"
+        raise TypeError(message)
+    return array_of(fill, dtype)
+
+
+def _sizes(arrays: list[NDArray[Any]], shape: Any) -> tuple[int, ...]:
+    """Return the shape that all become: as it is asked for, and as the largest where it is not."""
+    largest = tuple(np.max([array.shape for array in arrays], axis=0).astype(int).tolist())
+    asked = [None] * len(largest) if shape is None else [_size(size) for size in shape]
+    if len(asked) != len(largest):
+        message = f"padded_batch: a padded shape of {len(asked)} dimensions for tensors of {len(largest)}"
+        raise ValueError(message)
+    sizes = tuple(there if size is None else size for size, there in zip(asked, largest, strict=True))
+    if any(size < there for size, there in zip(sizes, largest, strict=True)):
+        message = (
+            f"padded_batch: expected tensors of {list(sizes)} at most, found {list(largest)}\n  Leave sizes open: None."
+        )
+        raise DataLossError(message)
+    return sizes
+
+
+def _size(size: Any) -> int | None:
+    return None if size is None or int(size) < 0 else int(size)
+
+
+# --- Ragged
+
+
+def ragged_batches(groups: Iterator[list[Any]], dtype: Any) -> Iterator[Any]:
+    """Yield groups of elements as one each: ragged from when on shapes differ in a batch, else stacked.
+
+    TensorFlow tells by the shapes it knows beforehand which components are ragged. There are none here; but all
+    batches behind one that is ragged are, the last and shorter one too.
+    """
+    loose: _Loose = {}
+    for group in groups:
+        yield _ragged_batch(group, loose, dtype)
+
+
+def _ragged_batch(group: list[Any], loose: _Loose, dtype: Any) -> Any:
+    failed = failure_in(group)
+    if failed is not None:
+        return failed
+    numbers = iter(range(sum(1 for _ in leaves(group[0]))))
+    return mapped(lambda column: _maybe_ragged(column, next(numbers), loose, dtype), columns_of(group, "ragged_batch"))
+
+
+def _maybe_ragged(column: list[Any], number: int, loose: _Loose, dtype: Any) -> Any:
+    if not isinstance(column[0], Tensor):
+        return stacked(column)
+    arrays = _arrays(column)
+    differing = [axis for axis, sizes in enumerate(zip(*(array.shape for array in arrays))) if len(set(sizes)) > 1]  # noqa: B905
+    last = max([loose.get(number, -1), *differing])
+    if last < 0:
+        return stacked(column)
+    loose[number] = last
+    return _ragged(arrays, last, dtype)
+
+
+def _ragged(arrays: list[NDArray[Any]], last: int, dtype: Any) -> RaggedTensor:
+    """Return arrays as rows of which the dimensions up to number `last` are ragged."""
+    inner = arrays[0].shape[last + 1 :]
+    flat = [array.reshape((math.prod(array.shape[: last + 1]), *inner)) for array in arrays]
+    made: Any = Tensor(np.concatenate(flat))
+    for level in reversed(range(last + 1)):
+        lengths = [np.full(math.prod(array.shape[:level]), array.shape[level], np.int64) for array in arrays]
+        made = RaggedTensor(made, _splits(np.concatenate(lengths), dtype))
+    assert isinstance(made, RaggedTensor)
+    return made
+
+
+# --- One as many
+
+
+def rows_of(element: Any) -> Rows:
+    """Return the rows of an element, as elements."""
+    columns = mapped(_column, element)
+    lengths = {len(column) for column in leaves(columns)}
+    if len(lengths) != 1:
+        message = f"expected components of one length, found {', '.join(map(str, sorted(lengths)))}"
+        raise ValueError(message)
+    return Rows(columns, lengths.pop())
+
+
+class Rows:
+    """The rows of an element, made as they are asked for."""
+
+    def __init__(self, columns: Any, count: int) -> None:
+        self._columns = columns
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Any]:
+        pick = lambda row, column: column[row]  # noqa: E731 - with `partial` it is the function of one row
+        return (mapped(partial(pick, row), self._columns) for row in range(self._count))
+
+
+def _column(leaf: Any) -> Any:
+    """Return what has the rows of a leaf by their numbers."""
+    if isinstance(leaf, SparseTensor):
+        return list(_sparse_rows(leaf))
+    if isinstance(leaf, RaggedTensor):
+        return [Row(row._data, leaf._splits.dtype) if isinstance(row, Tensor) else row for row in leaf]
+    if not isinstance(leaf, Tensor) or not leaf.ndim:
+        message = "expected tensors with rows, found a scalar\n  The first dimension is what is taken apart."
+        raise ValueError(message)
+    return leaf
+
+
+def _sparse_rows(sparse: SparseTensor) -> Iterator[SparseTensor]:
+    places, values = np.asarray(sparse.indices), np.asarray(sparse.values)
+    shape = np.asarray(sparse.dense_shape)
+    bounds = np.searchsorted(places[:, 0], np.arange(int(shape[0]) + 1))
+    for start, stop in pairwise(bounds.tolist()):
+        yield SparseTensor(places[start:stop, 1:], Tensor(values[start:stop]), shape[1:])

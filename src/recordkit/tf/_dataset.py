@@ -1,0 +1,542 @@
+"""Dataset: tf.data's verbs, over pipelines."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from recordkit import workers as _workers
+from recordkit.errors import InvalidArgumentError
+from recordkit.pipeline import Pipeline, from_generator
+from recordkit.pipeline._stages import EveryOne
+from recordkit.pipeline._steps import Group, Map
+from recordkit.workers import AUTO
+
+from . import _batches, _dtypes, _names
+from ._dtypes import as_dtype
+from ._elements import Failed, failure_in, leaves, mapped, numpy_of, shown, tensors
+from ._flows import (
+    Call,
+    Files,
+    Good,
+    Interleave,
+    Keep,
+    Kept,
+    Make,
+    Ragged,
+    Shuffle,
+    arguments,
+    batched,
+    fixed,
+    ignoring,
+)
+from ._generator import generated, signature_of
+from ._tensor import Tensor, convert_to_tensor
+from ._writer import TFRecordOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Self
+
+    from recordkit.workers import Workers
+
+    from ._dtypes import DTypeLike
+
+AUTOTUNE: Final = -1
+INFINITE_CARDINALITY: Final = -1
+UNKNOWN_CARDINALITY: Final = -2
+
+_ALL: Final = 1 << 62
+
+
+class Options:
+    """What scripts set about how TensorFlow works. Anything can be set, and nothing is used: elements come in order.
+
+    >>> options = Options()
+    >>> options.threading.private_threadpool_size = 8
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        inner = Options()
+        setattr(self, name, inner)
+        return inner
+
+
+class Dataset:
+    """Elements: tensors, in dicts and tuples if there are several; described now, made when iterated.
+
+    Every method returns a new dataset. Functions are called with values, not traced: whatever runs in Python runs in
+    `map`.
+
+    >>> from recordkit import tf
+    >>> numbers = tf.data.Dataset.range(5).map(lambda n: n * n).batch(2)
+    >>> list(numbers.as_numpy_iterator())
+    [array([0, 1]), array([4, 9]), array([16])]
+    """
+
+    def __init__(self, pipe: Pipeline, cardinality: int = UNKNOWN_CARDINALITY) -> None:
+        # One thread, unless more are asked for: functions are called one after the other, and whoever calls waits.
+        self._pipe = replace(pipe, workers=1)
+        self._count = cardinality
+
+    def _then(self, step: Any, cardinality: int | None = None) -> Dataset:
+        return Dataset(self._pipe._with(step), self._count if cardinality is None else cardinality)
+
+    # --- Where elements come from
+
+    @staticmethod
+    def range(*args: Any, output_type: DTypeLike = _dtypes.int64, name: str | None = None) -> Dataset:
+        """Return the numbers that Python's `range` gives."""
+        numbers = range(*(int(arg) for arg in args))
+        dtype = as_dtype(output_type).numpy
+        return Dataset(from_generator(lambda: (Tensor(np.array(n, dtype)) for n in numbers)), len(numbers))
+
+    @staticmethod
+    def from_tensors(tensors: Any, name: str | None = None) -> Dataset:
+        """Return one element."""
+        element = mapped(_whole, tensors)
+        return Dataset(from_generator(lambda: [element]), 1)
+
+    @staticmethod
+    def from_tensor_slices(tensors: Any, name: str | None = None) -> Dataset:
+        """Return the rows of tensors.
+
+        >>> rows = Dataset.from_tensor_slices({"a": [1, 2], "b": ["x", "y"]})
+        >>> [(int(row["a"]), row["b"].numpy()) for row in rows]
+        [(1, b'x'), (2, b'y')]
+        """
+        rows = _batches.rows_of(mapped(_whole, tensors))
+        return Dataset(from_generator(lambda: rows), len(rows))
+
+    @staticmethod
+    def from_generator(
+        generator: Callable[..., Any],
+        output_types: Any = None,
+        output_shapes: Any = None,
+        args: Any = None,
+        output_signature: Any = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """Return what a function yields each time it is called.
+
+        Args:
+            generator: Called with `args`, as NumPy arrays.
+            output_types: The dtypes of an element, as older scripts give them.
+            output_shapes: Its shapes.
+            args: What the function is called with.
+            output_signature: What an element is like: `tf.TensorSpec`s in dicts and tuples.
+            name: Not used.
+
+        >>> def words():
+        ...     yield "one", 1
+        ...     yield "two", 2
+        >>> from recordkit import tf
+        >>> signature = tf.TensorSpec([], tf.string), tf.TensorSpec([], tf.int64)
+        >>> [(word.numpy(), int(n)) for word, n in Dataset.from_generator(words, output_signature=signature)]
+        [(b'one', 1), (b'two', 2)]
+        """
+        if not callable(generator):
+            message = "from_generator: `generator` must be a Python callable."
+            raise TypeError(message)
+        signature = signature_of(output_signature, output_types, output_shapes)
+        given = tuple(numpy_of(convert_to_tensor(arg)) for arg in args or ())
+        return Dataset(from_generator(partial(generated, generator, given, signature)))
+
+    @staticmethod
+    def list_files(
+        file_pattern: Any, shuffle: bool | None = None, seed: int | None = None, name: str | None = None
+    ) -> Dataset:
+        """Return the names of the files that match a pattern, or several: in random order unless `shuffle` is False."""
+        from .io import gfile
+
+        patterns = _texts(file_pattern)
+        found = sorted(gfile.glob(patterns))
+        if not found:
+            message = f"No files matched pattern: {', '.join(patterns)}"
+            raise InvalidArgumentError(message)
+        files = Dataset.from_tensor_slices(found)
+        return files if shuffle is False else files.shuffle(len(found), seed)
+
+    @staticmethod
+    def zip(*args: Any, datasets: Any = None, name: str | None = None) -> Dataset:
+        """Return elements of several datasets side by side, until one ends.
+
+        >>> pairs = Dataset.zip((Dataset.range(3), Dataset.range(10, 12)))
+        >>> [(int(a), int(b)) for a, b in pairs]
+        [(0, 10), (1, 11)]
+        """
+        structure = datasets if datasets is not None else args[0] if len(args) == 1 else args
+        first, *others = leaves(structure)
+        pipe = first._pipe.zip(*(other._pipe for other in others))
+        counts = [each._count for each in (first, *others)]
+        known = [count for count in counts if count >= 0]
+        least = min(known) if known else INFINITE_CARDINALITY
+        count = UNKNOWN_CARDINALITY if UNKNOWN_CARDINALITY in counts else least
+        return Dataset(pipe._with(Make(partial(_side_by_side, structure))), count)
+
+    def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
+        """Return all elements of this, then all of another."""
+        counts = self._count, dataset._count
+        total = sum(counts) if min(counts) >= 0 else max(count for count in counts if count < 0)
+        return Dataset(self._pipe.concat(dataset._pipe), total)
+
+    # --- What becomes of each element
+
+    def map(
+        self,
+        map_func: Callable[..., Any],
+        num_parallel_calls: Any = None,
+        deterministic: bool | None = None,
+        synchronous: bool | None = None,
+        use_unbounded_threadpool: bool = False,
+        name: str | None = None,
+    ) -> Dataset:
+        """Return what a function makes of each element; the items of a tuple are its arguments.
+
+        Args:
+            map_func: Runs as any Python function does: `.numpy()` works in it.
+            num_parallel_calls: By how many threads at once; one after the other by default.
+            deterministic: Not used, as are all others: elements keep their order.
+            synchronous: Not used.
+            use_unbounded_threadpool: Not used.
+            name: Not used.
+        """
+        return self._then(Call(_function(map_func), _threads(num_parallel_calls)))
+
+    def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
+        """Return the elements for which a function returns something true."""
+        return self._then(Keep(_function(predicate), 1), UNKNOWN_CARDINALITY)
+
+    def flat_map(self, map_func: Callable[..., Any], name: str | None = None) -> Dataset:
+        """Return all elements of the datasets that a function makes of each element."""
+        return self.interleave(map_func, cycle_length=1)
+
+    def interleave(
+        self,
+        map_func: Callable[..., Any],
+        cycle_length: Any = None,
+        block_length: Any = None,
+        num_parallel_calls: Any = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """Return elements of the datasets that a function makes of each element, in turns.
+
+        Args:
+            map_func: Returns a dataset.
+            cycle_length: How many have their turns at a time; one for each processor by default.
+            block_length: How many elements are given in a turn.
+            num_parallel_calls: Whether each is read ahead by a thread of its own.
+            deterministic: Not used: the order is always the same.
+            name: Not used.
+        """
+        cycle = _workers.count(AUTO) if cycle_length in (None, AUTOTUNE) else _positive(cycle_length, "cycle_length")
+        block = 1 if block_length is None else _positive(block_length, "block_length")
+        step = Interleave(_function(map_func), _opened, cycle, block, num_parallel_calls is not None)
+        return self._then(step, UNKNOWN_CARDINALITY)
+
+    def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Dataset:
+        """Return the elements that could be made; records that are damaged are passed over, and no others."""
+        return Dataset(ignoring(self._pipe)._with(Good(log_warning)))
+
+    # --- In which order
+
+    def shuffle(
+        self,
+        buffer_size: Any,
+        seed: int | None = None,
+        reshuffle_each_iteration: bool | None = True,
+        name: str | None = None,
+    ) -> Dataset:
+        """Return the elements in random order: each time a random one of the next `buffer_size`.
+
+        Args:
+            buffer_size: How many are held.
+            seed: The same order each time the program runs; but another one than TensorFlow's.
+            reshuffle_each_iteration: Whether each iteration has an order of its own.
+            name: Not used.
+        """
+        buffer = _ALL if int(buffer_size) == UNKNOWN_CARDINALITY else _positive(buffer_size, "buffer_size")
+        return self._then(Shuffle(fixed(seed), buffer, reshuffle_each_iteration is not False))
+
+    def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Dataset:
+        """Return element `index`, and from there every `num_shards`-th."""
+        step, first = _positive(num_shards, "num_shards"), int(index)
+        if not 0 <= first < step:
+            message = f"Index must be between 0 and {step - 1} (currently index = {first})."
+            raise InvalidArgumentError(message)
+        return self._then(EveryOne(first, step), self._counted(lambda count: len(range(first, count, step))))
+
+    def take(self, count: Any, name: str | None = None) -> Dataset:
+        """Return the first `count` elements; all if it is -1."""
+        number = int(count)
+        if number < 0:
+            return self
+        left = number if self._count == INFINITE_CARDINALITY else self._counted(lambda count: min(count, number))
+        return Dataset(self._pipe.take(number), left)
+
+    def skip(self, count: Any, name: str | None = None) -> Dataset:
+        """Return all but the first `count` elements; none if it is -1."""
+        number = int(count)
+        if number < 0:
+            return self.take(0)
+        return Dataset(self._pipe.skip(number), self._counted(lambda count: max(0, count - number)))
+
+    def repeat(self, count: Any = None, name: str | None = None) -> Dataset:
+        """Return everything `count` times; without end if it is None or -1."""
+        if count is None or int(count) < 0:
+            return Dataset(self._pipe.repeat(), 0 if self._count == 0 else INFINITE_CARDINALITY)
+        times = int(count)
+        return Dataset(self._pipe.repeat(times), 0 if times == 0 else self._counted(lambda count: times * count))
+
+    # --- Many as one
+
+    def batch(
+        self,
+        batch_size: Any,
+        drop_remainder: bool = False,
+        num_parallel_calls: Any = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """Return `batch_size` elements at a time, stacked; the last ones too, if they are fewer."""
+        return self._grouped(batch_size, drop_remainder, Make(batched))
+
+    def padded_batch(
+        self,
+        batch_size: Any,
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> Dataset:
+        """Return `batch_size` elements at a time, filled up to one shape and stacked.
+
+        Args:
+            batch_size: How many.
+            padded_shapes: In the structure of an element: what to fill up to, with None for the largest of the batch,
+                as which all is taken by default.
+            padding_values: In the structure of an element, or one for all: zero, or an empty string, by default.
+            drop_remainder: Whether to leave out a last batch that is smaller.
+            name: Not used.
+        """
+        padded = partial(_batches.padded, shapes=padded_shapes, fills=padding_values)
+        return self._grouped(batch_size, drop_remainder, Make(padded))
+
+    def ragged_batch(
+        self,
+        batch_size: Any,
+        drop_remainder: bool = False,
+        row_splits_dtype: DTypeLike = _dtypes.int64,
+        name: str | None = None,
+    ) -> Dataset:
+        """Return `batch_size` elements at a time, as ragged tensors where shapes differ."""
+        return self._grouped(batch_size, drop_remainder, Ragged(as_dtype(row_splits_dtype).numpy))
+
+    def _grouped(self, batch_size: Any, drop_remainder: Any, made: Any) -> Dataset:
+        size = _positive(batch_size, "batch_size")
+        groups = Group(size, bool(drop_remainder), lists=True)
+        count = self._counted(lambda count: count // size if drop_remainder else -(-count // size))
+        return self._then(groups)._then(made, count)
+
+    def unbatch(self, name: str | None = None) -> Dataset:
+        """Return the rows of each element."""
+        pipe = self._pipe._with(Make(_batches.rows_of))
+        return Dataset(pipe.map(lambda rows: [rows] if isinstance(rows, Failed) else list(rows)).unbatch())
+
+    def enumerate(self, start: Any = 0, name: str | None = None) -> Dataset:
+        """Return each element with its number."""
+        return Dataset(self._pipe.enumerate()._with(Make(partial(_numbered, int(start)))), self._count)
+
+    # --- Ahead of time
+
+    def prefetch(self, buffer_size: Any, name: str | None = None) -> Dataset:
+        """Return the same elements, made before they are asked for: so many, or as many as it takes (AUTOTUNE)."""
+        size = int(buffer_size)
+        return self if size == 0 else Dataset(self._pipe.prefetch(AUTO if size < 0 else size), self._count)
+
+    def cache(self, filename: Any = "", name: str | None = None) -> Dataset:
+        """Return the same elements, made once: from then on they come from memory, or from a folder.
+
+        Args:
+            filename: The folder, which is ours: TensorFlow's caches are not read. It is made anew if the records or
+                the steps before it are others, as far as that can be told: of functions only their names are known.
+            name: Not used.
+        """
+        path, pipe = _texts(filename)[0], self._pipe._with(Map(shown, 1))
+        # What is in memory is nobody else's: it need not be told what it was made of.
+        made_of = pipe.cache(path, key="tf").source.fingerprint if path else ""
+        return Dataset(Pipeline(Kept(pipe, Path(path) if path else None, None, made_of, repr(pipe))), self._count)
+
+    # --- Going through it
+
+    def __iter__(self) -> Iterator[Any]:
+        return _Elements(self._pipe)
+
+    def as_numpy_iterator(self) -> Iterator[Any]:
+        """Return an iterator over the elements, with NumPy arrays, and `bytes`, for tensors."""
+        return (mapped(numpy_of, element) for element in self)
+
+    def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any], name: str | None = None) -> Any:
+        """Return what is left when a function has made one state after the other of the last and an element.
+
+        >>> int(Dataset.range(5).reduce(np.int64(0), lambda state, n: state + n))
+        10
+        """
+        state = tensors(initial_state)
+        for element in self:
+            state = mapped(_state, tensors(reduce_func(state, element)), state)
+        return state
+
+    def apply(self, transformation_func: Callable[[Dataset], Any]) -> Any:
+        """Return what a function makes of the dataset."""
+        return transformation_func(self)
+
+    def with_options(self, options: Options, name: str | None = None) -> Dataset:
+        """Return the dataset: there is nothing to be set."""
+        return self
+
+    def cardinality(self) -> Tensor:
+        """Return how many elements there are; -1 for no end, and -2 if nobody knows: so it is of files."""
+        return Tensor(np.array(self._count, np.int64))
+
+    def _counted(self, count: Callable[[int], int]) -> int:
+        return count(self._count) if self._count >= 0 else self._count
+
+    def __len__(self) -> int:
+        if self._count < 0:
+            infinite = self._count == INFINITE_CARDINALITY
+            raise TypeError("The dataset is infinite." if infinite else "The dataset length is unknown.")
+        return self._count
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __getattr__(self, name: str) -> Any:
+        offered = [each for each in dir(type(self)) if not each.startswith("_")]
+        return _names.getter("tf.data.Dataset", {}, dict.fromkeys(offered, ""))(name)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._pipe!r}>"
+
+
+class TFRecordDataset(Dataset):
+    """The payloads of TFRecord files, as strings; every checksum is checked.
+
+    Args:
+        filenames: One or several names, or a dataset of them.
+        compression_type: `"GZIP"`, `"ZLIB"` or none; but files are told by their bytes.
+        buffer_size: Not used.
+        num_parallel_reads: How many files are read at a time, a record of each in turn; by default one after the other.
+        name: Not used.
+    """
+
+    def __init__(
+        self,
+        filenames: Any,
+        compression_type: str | None = None,
+        buffer_size: int | None = None,
+        num_parallel_reads: Any = None,
+        name: str | None = None,
+    ) -> None:
+        TFRecordOptions.get_compression_type_string(compression_type)
+        if isinstance(filenames, Dataset) or num_parallel_reads is not None:
+            names = filenames if isinstance(filenames, Dataset) else Dataset.from_tensor_slices(_texts(filenames))
+            cycle = 1 if num_parallel_reads is None else num_parallel_reads
+            parallel = None if num_parallel_reads is None else AUTOTUNE
+            super().__init__(names.interleave(TFRecordDataset, cycle, num_parallel_calls=parallel)._pipe)
+            return
+        paths = tuple(_texts(filenames))
+        super().__init__(Pipeline(Files(paths)) if paths else from_generator(tuple))
+
+
+class _Elements(Iterator[Any]):
+    """One iteration over a dataset. It goes on behind an element that failed."""
+
+    def __init__(self, pipe: Pipeline) -> None:
+        # Files are opened anew each time: they may have been written since.
+        fresh = replace(pipe, source=replace(pipe.source)) if isinstance(pipe.source, Files) else pipe
+        self._elements = iter(fresh)
+
+    def __next__(self) -> Any:
+        return shown(next(self._elements))
+
+    def __iter__(self) -> Self:
+        return self
+
+
+def _opened(function: Callable[..., Any], element: Any, *, ahead: bool, tolerant: bool) -> Any:
+    """Return an iterator over the elements of the dataset that a function makes of an element."""
+    made = function(*arguments(element))
+    if not isinstance(made, Dataset):
+        message = f"interleave and flat_map: the function must return a Dataset, found {type(made).__name__}"
+        raise TypeError(message)
+    pipe = ignoring(made._pipe) if tolerant else made._pipe
+    return iter(pipe.prefetch() if ahead else pipe)
+
+
+def _side_by_side(structure: Any, elements: tuple[Any, ...]) -> Any:
+    failed = failure_in(elements)
+    coming = iter(elements)
+    return failed or mapped(lambda _: tensors(next(coming)), structure)
+
+
+def _numbered(start: int, pair: tuple[int, Any]) -> Any:
+    number, element = pair
+    if isinstance(element, Failed):
+        return element
+    return Tensor(np.array(start + number, np.int64)), tensors(element)
+
+
+def _state(new: Any, old: Any) -> Any:
+    """Return a new state, whose dtype is that of the old one."""
+    if isinstance(new, Tensor) and isinstance(old, Tensor) and new.dtype != old.dtype:
+        message = f"reduce: the state was {old.dtype.name}, and the function has returned {new.dtype.name}"
+        raise TypeError(message)
+    return new
+
+
+def _whole(leaf: Any) -> Any:
+    return leaf if leaf is None else tensors(leaf)
+
+
+def _texts(names: Any) -> list[str]:
+    """Return names, which may be paths or tensors, as text."""
+    if isinstance(names, os.PathLike):
+        names = os.fspath(names)
+    if isinstance(names, list | tuple):
+        names = [os.fspath(name) if isinstance(name, os.PathLike) else name for name in names]
+    tensor = convert_to_tensor(names, dtype_hint=_dtypes.string)
+    if tensor.dtype != _dtypes.string and np.size(tensor):
+        message = f"expected names of files, found {tensor.dtype.name}"
+        raise TypeError(message)
+    return [os.fsdecode(name) for name in np.asarray(tensor).reshape(-1).tolist()]
+
+
+def _function(function: Any) -> Any:
+    if not callable(function):
+        message = f"expected a function, found {type(function).__name__}"
+        raise TypeError(message)
+    return function
+
+
+def _threads(calls: Any) -> Workers:
+    """Return by how many threads a function is called; a number, so that the most that are asked for are taken."""
+    if calls is None:
+        return 1
+    return _workers.count(AUTO) if int(calls) == AUTOTUNE else _positive(calls, "num_parallel_calls")
+
+
+def _positive(number: Any, what: str) -> int:
+    if int(number) < 1:
+        message = f"{what} must be greater than zero, found {int(number)}"
+        raise InvalidArgumentError(message)
+    return int(number)

@@ -1,0 +1,121 @@
+"""Elements of a dataset: tensors, in dicts and tuples. A payload stays bytes until somebody looks at it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from recordkit.errors import SchemaError
+
+from ._ragged import RaggedTensor
+from ._sparse import SparseTensor, to_dense
+from ._tensor import Tensor, convert_to_tensor, object_array
+
+_LEAVES = Tensor, SparseTensor, RaggedTensor
+
+
+class Failed:
+    """What went wrong in making an element, in the element's place: those before it come first, others behind it."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
+class Row(Tensor):
+    """A row of a ragged tensor. Rows become one again in a batch, though their lengths differ.
+
+    Attributes:
+        splits: The dtype of that tensor's splits.
+    """
+
+    __slots__ = ("splits",)
+
+    def __init__(self, data: Any, splits: Any) -> None:
+        super().__init__(data)
+        self.splits = splits
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Row, (self._array, self.splits)
+
+
+def mapped(function: Callable[..., Any], structure: Any, *others: Any) -> Any:
+    """Return a structure of what a function makes of every leaf; it may have the leaves of others of its structure.
+
+    >>> mapped(lambda a, b: a + b, {"x": 1, "y": (2, 3)}, {"x": 10, "y": (20, 30)})
+    {'x': 11, 'y': (22, 33)}
+    """
+    if isinstance(structure, _LEAVES):  # most are, and what is no dict takes longer to tell
+        return function(structure, *others)
+    if isinstance(structure, Mapping):
+        return {name: mapped(function, item, *(other[name] for other in others)) for name, item in structure.items()}
+    if not isinstance(structure, tuple):
+        return function(structure, *others)
+    items = [mapped(function, *each) for each in zip(structure, *others, strict=True)]
+    return type(structure)(*items) if hasattr(structure, "_fields") else tuple(items)
+
+
+def leaves(structure: Any) -> Iterator[Any]:
+    """Yield every leaf.
+
+    >>> list(leaves({"x": 1, "y": (2, 3)}))
+    [1, 2, 3]
+    """
+    if isinstance(structure, Mapping):
+        structure = tuple(structure.values())
+    if not isinstance(structure, tuple):
+        yield structure
+        return
+    for item in structure:
+        yield from leaves(item)
+
+
+def tensors(structure: Any) -> Any:
+    """Return a structure whose leaves are tensors."""
+    return _tensor(structure) if type(structure) in (bytes, Tensor) else mapped(_tensor, structure)
+
+
+def returned(result: Any) -> Any:
+    """Return what a function of the user's returned, as an element; a list is a tuple there, as TensorFlow takes it."""
+    return tensors(tuple(result) if isinstance(result, list) else result)
+
+
+def _tensor(leaf: Any) -> Any:
+    if type(leaf) is bytes:
+        return Tensor(object_array(leaf))
+    if isinstance(leaf, Row):
+        return Tensor(leaf._data)
+    return leaf if leaf is None or isinstance(leaf, _LEAVES) else convert_to_tensor(leaf)
+
+
+def shown(element: Any) -> Any:
+    """Return an element as it is given to people; raise what went wrong in its place."""
+    if isinstance(element, Failed):
+        raise element.error
+    return tensors(element)
+
+
+def numpy_of(leaf: Any) -> Any:
+    """Return a leaf as NumPy's."""
+    if leaf is None:
+        return None
+    return to_dense(leaf).numpy() if isinstance(leaf, SparseTensor) else leaf.numpy()
+
+
+def failure_in(elements: Any) -> Failed | None:
+    """Return the first that failed among some elements."""
+    return next((element for element in elements if isinstance(element, Failed)), None)
+
+
+def columns_of(elements: list[Any], where: str) -> Any:
+    """Return elements of one structure as one structure of lists.
+
+    >>> columns_of([(1, 2), (3, 4)], "batch")
+    ([1, 3], [2, 4])
+    """
+    try:
+        return mapped(lambda *column: list(column), *elements)
+    except (KeyError, ValueError, TypeError, AttributeError):
+        message = f"{where}: expected elements of one structure, found several\n  What map returns has one structure."
+        raise SchemaError(message) from None

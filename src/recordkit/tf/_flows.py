@@ -1,0 +1,332 @@
+"""Flows: what tf.data has that pipelines have not, as sources and steps of pipelines."""
+
+from __future__ import annotations
+
+import errno
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from recordkit import _core, dataset
+from recordkit.dataset._batching import Payloads
+from recordkit.pipeline._blocks import Block, Piece, Place, Told, cut_block, each, gathered
+from recordkit.pipeline._cache import Cached
+from recordkit.pipeline._order import Said
+from recordkit.pipeline._stages import BufferShuffle
+from recordkit.pipeline._steps import Filter, Map, name_of
+
+from ._batches import batch_of, ragged_batches
+from ._elements import Failed, returned, shown, tensors
+from ._tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from recordkit.dataset._batching import Part
+    from recordkit.pipeline import Pipeline
+    from recordkit.pipeline._blocks import Mark, Upstream
+    from recordkit.records import Chunk
+
+    Blocks = Generator[Block, None, None]
+
+_MOST = 256  # elements in a block
+
+
+class Packed(Sequence[bytes]):
+    """Payloads that stay the records of a chunk until somebody looks at them: a batch of them is parsed as it is."""
+
+    __slots__ = ("chunk",)
+
+    def __init__(self, chunk: Chunk) -> None:
+        self.chunk = chunk
+
+    def __len__(self) -> int:
+        return len(self.chunk)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self.chunk)
+
+    def __getitem__(self, index: Any) -> Any:
+        if not isinstance(index, slice):
+            return next(iter(self.chunk.slice(index, index + 1)))
+        start, stop, _ = index.indices(len(self))
+        return Packed(self.chunk.slice(start, max(start, stop)))
+
+
+class _Packing(Payloads):
+    """Makes of records what they are."""
+
+    def batch(self, part: Part, start: int, stop: int) -> Any:
+        """Return records [start, stop) of a part."""
+        return Packed(part.chunk.slice(start, stop))
+
+    def joined(self, parts: Sequence[Part]) -> Any:
+        """Return the records of all parts."""
+        return Packed(_core.join([part.chunk for part in parts])) if parts else []
+
+
+def batched(elements: Any) -> Any:
+    """Return elements as one."""
+    return Tensor(elements.chunk) if isinstance(elements, Packed) else batch_of(elements)
+
+
+@dataclass(frozen=True)
+class Files:
+    """The payloads of files, which are opened when they are read: until then they need not be there.
+
+    Attributes:
+        tolerant: Whether damaged records are passed over.
+    """
+
+    paths: tuple[str, ...]
+    tolerant: bool = False
+    indexed = False  # as TensorFlow reads them: from front to back, whatever is done with the records
+
+    @property
+    def name(self) -> str:
+        """What people call them."""
+        return self.paths[0] if len(self.paths) == 1 else f"{len(self.paths)} files"
+
+    @cached_property
+    def _source(self) -> Any:
+        for path in self.paths:
+            if not os.path.exists(path):  # noqa: PTH110 - a name, as it was given
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        opened = dataset.open(list(self.paths), raw=True, on_error="skip" if self.tolerant else "raise")
+        source = opened._source
+        plain = type(source.making) is Payloads and source.exact  # else records are looked at one by one
+        return replace(source, making=_Packing()) if plain else source
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._source, name)
+
+
+class Kept(Cached):
+    """Elements that are made once. They are kept when all were asked for, which may never be."""
+
+    indexed = False
+
+
+@dataclass(frozen=True)
+class Call(Map):
+    """What a function makes of each element, as tf.data calls it."""
+
+    def apply(self, piece: Piece, place: Place) -> Piece:
+        """Call the function with each element; a tuple is several arguments."""
+        where = piece, place, "map"
+        made = [_called(self.function, returned, element, i, where) for i, element in enumerate(_listed(piece))]
+        return piece._replace(values=made)
+
+    __str__ = Map.__str__
+
+
+@dataclass(frozen=True)
+class Make(Map):
+    """What a function of ours makes of each element, which it gets as it is."""
+
+    def apply(self, piece: Piece, place: Place) -> Piece:
+        """Call the function with each element."""
+        return piece._replace(values=[self._made(element) for element in _listed(piece)])
+
+    def _made(self, element: Any) -> Any:
+        if isinstance(element, Failed):
+            return element
+        try:
+            return self.function(element)
+        except Exception as error:
+            return Failed(error)
+
+    __str__ = Map.__str__
+
+
+@dataclass(frozen=True)
+class Keep(Filter):
+    """The elements for which a function says yes, as tf.data calls it."""
+
+    def apply(self, piece: Piece, place: Place) -> Piece:
+        """Ask the function about each element; those that failed stay."""
+        where, elements = (piece, place, "filter"), _listed(piece)
+        made = [_called(self.function, bool, element, i, where) for i, element in enumerate(elements)]
+        kept = [i for i, answer in enumerate(made) if answer]
+        values = [made[i] if isinstance(made[i], Failed) else elements[i] for i in kept]
+        return Piece(values, [piece.ends[i] for i in kept], piece.taken)
+
+    __str__ = Filter.__str__
+
+
+def _listed(piece: Piece) -> list[Any]:
+    return list(piece.values)
+
+
+def _called(function: Any, result: Any, element: Any, i: int, where: tuple[Piece, Place, str]) -> Any:
+    """Return what a function makes of an element, or what went wrong."""
+    if isinstance(element, Failed):
+        return element
+    try:
+        return result(function(*arguments(element)))
+    except Exception as error:
+        piece, place, what = where
+        error.add_note(f"{place(int(piece.ends[i]) - 1)}: {what}({name_of(function)}) failed")
+        return Failed(error)
+
+
+def arguments(element: Any) -> tuple[Any, ...]:
+    """Return what a function is called with."""
+    given = tensors(element)
+    return tuple(given) if isinstance(given, tuple) and not hasattr(given, "_fields") else (given,)
+
+
+@dataclass(frozen=True)
+class Shuffle(BufferShuffle):
+    """A random one of `buffer` elements, in whose place comes the next.
+
+    Attributes:
+        again: Whether each epoch has an order of its own.
+    """
+
+    again: bool = True
+
+    def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
+        """Yield shuffled blocks."""
+
+        def listed(before: Mark, _: int) -> Blocks:
+            with closing(upstream(before, epoch)) as blocks:
+                for block in blocks:
+                    yield Block(list(block.values), block.marks)
+
+        return super().run(listed, mark, epoch if self.again else 0)
+
+    def __str__(self) -> str:
+        return f"Shuffle({self.buffer})"  # whatever the seed, which may be drawn: a cache is none the worse for another
+
+
+class Passed(Said):
+    """What a generator makes of elements that come one after the other."""
+
+    def making(self, elements: Iterator[Any]) -> Iterator[Any]:
+        """Yield what becomes of elements."""
+        raise NotImplementedError
+
+    def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
+        """Yield it in blocks. What was known at a mark is only known from the beginning."""
+        given, at = mark or 0, 0
+        with closing(upstream(None, epoch)) as blocks:
+            for values in gathered(self.making(element for element, _ in each(blocks)), _MOST):
+                count = len(values)
+                if at + count > given:
+                    numbers = range(at + 1, at + count + 1)
+                    yield cut_block(Block(values, Told(numbers, int)), given - at, count)
+                at += count
+
+
+@dataclass(frozen=True)
+class Ragged(Passed):
+    """Lists of elements as batches that are ragged where shapes differ."""
+
+    dtype: Any
+
+    def making(self, elements: Iterator[Any]) -> Iterator[Any]:
+        """Yield batches."""
+        return ragged_batches(elements, self.dtype)
+
+
+@dataclass(frozen=True)
+class Interleave(Passed):
+    """The elements of what each element opens to: `block` of each in turn, `cycle` of them at a time.
+
+    As TensorFlow does: where one has ended the next has its turn, and a new one is opened in its place when it is the
+    turn of that place again.
+
+    Attributes:
+        function: The user's.
+        opened: Returns an iterator, which can be closed, for that function, an element, and `ahead` and `tolerant`.
+        ahead: Whether each is read ahead.
+        tolerant: Whether damage is passed over.
+    """
+
+    function: Callable[..., Any]
+    opened: Callable[..., Any]
+    cycle: int = 1
+    block: int = 1
+    ahead: bool = False
+    tolerant: bool = False
+
+    def making(self, elements: Iterator[Any]) -> Iterator[Any]:
+        """Yield all elements."""
+        places: list[Any] = [None] * self.cycle
+        at, more = 0, True
+        try:
+            while more or any(place is not None for place in places):
+                if places[at] is None and more:
+                    element = next(elements, None)
+                    more = element is not None
+                    places[at] = self._open(element) if more else None
+                if places[at] is not None and (yield from _some(places[at], self.block)) < self.block:
+                    places[at].close()
+                    places[at] = None
+                at = (at + 1) % self.cycle
+        finally:
+            for place in places:
+                if place is not None:
+                    place.close()
+
+    def _open(self, element: Any) -> Any:
+        """Return the elements that one opens to; what went wrong is the only one."""
+        try:
+            return self.opened(self.function, shown(element), ahead=self.ahead, tolerant=self.tolerant)
+        except Exception as error:
+            return (failed for failed in [Failed(error)])
+
+    def __str__(self) -> str:
+        return f"Interleave({name_of(self.function)}, {self.cycle}, {self.block})"
+
+
+def _some(elements: Iterator[Any], count: int) -> Generator[Any, None, int]:
+    """Yield so many elements, and return how many there were; what goes wrong is the last of them."""
+    given = 0
+    try:
+        for element in islice(elements, count):
+            given += 1
+            yield element
+    except Exception as error:
+        yield Failed(error)
+        return 0
+    return given
+
+
+@dataclass(frozen=True)
+class Good(Said):
+    """The elements that have not failed."""
+
+    log: bool = False
+    keeps = False
+
+    def apply(self, piece: Piece, place: Place) -> Piece:
+        """Leave the others out."""
+        elements = _listed(piece)
+        failed = [i for i, element in enumerate(elements) if isinstance(element, Failed)]
+        for i in failed if self.log else ():
+            warnings.warn(f"{place(i)} is left out: {elements[i].error}", RuntimeWarning, stacklevel=2)
+        kept = sorted({*range(len(elements))} - {*failed})
+        return Piece([elements[i] for i in kept], [piece.ends[i] for i in kept], piece.taken)
+
+
+def ignoring(pipe: Pipeline) -> Pipeline:
+    """Return a pipeline whose files are read through damage."""
+    steps = tuple(replace(step, tolerant=True) if isinstance(step, Interleave) else step for step in pipe.steps)
+    source = replace(pipe.source, tolerant=True) if isinstance(pipe.source, Files) else pipe.source
+    return replace(pipe, source=source, steps=steps)
+
+
+def fixed(seed: int | None) -> int:
+    """Return a seed: the one that was given, or any."""
+    return int(np.random.default_rng().integers(1 << 62)) if seed is None else int(seed)

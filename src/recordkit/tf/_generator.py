@@ -1,0 +1,80 @@
+"""What generators yield, brought to what their signature says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from recordkit.errors import SchemaError
+
+from . import _dtypes
+from ._dtypes import as_dtype
+from ._elements import mapped
+from ._shape import TensorSpec
+from ._tensor import Tensor, object_array
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+def signature_of(signature: Any, types: Any, shapes: Any) -> Any:
+    """Return what elements are like: as it is given, or by dtypes and shapes."""
+    if signature is not None:
+        if types is not None or shapes is not None:
+            message = "from_generator: give output_signature, or output_types and output_shapes, not both"
+            raise TypeError(message)
+        return tuple(signature) if isinstance(signature, list) else signature
+    if types is None:
+        message = "from_generator: output_signature is missing\n  Such as tf.TensorSpec(shape=(), dtype=tf.int64)."
+        raise TypeError(message)
+    if shapes is None:
+        return mapped(lambda dtype: TensorSpec(None, dtype), types)
+    return mapped(lambda dtype, shape: TensorSpec(shape, dtype), types, shapes)
+
+
+def generated(generator: Callable[..., Any], args: tuple[Any, ...], signature: Any) -> Iterator[Any]:
+    """Yield what a generator yields, as elements."""
+    for number, value in enumerate(generator(*args)):
+        yield _fitted(value, signature, f"element {number} of the generator")
+
+
+def _fitted(value: Any, spec: Any, where: str) -> Any:
+    if isinstance(spec, Mapping):
+        if not isinstance(value, Mapping) or set(value) != set(spec):
+            found = sorted(map(str, value)) if isinstance(value, Mapping) else type(value).__name__
+            raise _unlike(where, f"a dict of {sorted(map(str, spec))}", str(found))
+        return {name: _fitted(value[name], each, f"{where}: {name}") for name, each in spec.items()}
+    if not isinstance(spec, tuple):
+        return _tensor(value, spec, where)
+    if not isinstance(value, list | tuple) or len(value) != len(spec):
+        found = f"{len(value)} items" if isinstance(value, list | tuple) else type(value).__name__
+        raise _unlike(where, f"a tuple of {len(spec)}", found)
+    items = [
+        _fitted(item, each, f"{where}: item {at}") for at, (item, each) in enumerate(zip(value, spec, strict=True))
+    ]
+    return type(spec)(*items) if hasattr(spec, "_fields") else tuple(items)
+
+
+def _tensor(value: Any, spec: TensorSpec, where: str) -> Tensor:
+    dtype = as_dtype(spec.dtype)
+    is_one = isinstance(value, Tensor) and value.dtype == dtype
+    array = np.asarray(value) if is_one else _array(value, dtype, where)
+    if not spec.shape.is_compatible_with(array.shape):
+        raise _unlike(where, f"the shape {spec.shape}", str(array.shape))
+    return Tensor(array)
+
+
+def _array(value: Any, dtype: Any, where: str) -> Any:
+    try:
+        if dtype is _dtypes.string:
+            return object_array(value.tolist() if isinstance(value, np.ndarray) else value)
+        return np.array(value, dtype.numpy)  # a copy: the generator may use its array for the next one
+    except (TypeError, ValueError):
+        raise _unlike(where, dtype.name, type(value).__name__) from None
+
+
+def _unlike(where: str, expected: str, found: str) -> SchemaError:
+    message = f"{where}: expected {expected}, found {found}\n  That is what output_signature says."
+    return SchemaError(message, expected=expected, found=found)

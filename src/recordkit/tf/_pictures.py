@@ -1,0 +1,223 @@
+"""Pictures: JPEG and PNG to tensors and back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
+
+from recordkit import images
+from recordkit.errors import CorruptRecordError, InvalidArgumentError, MalformedPayloadError
+
+from . import _dtypes
+from ._dtypes import as_dtype
+from ._pixels import convert_image_dtype
+from ._raw import one_string, string_tensor
+from ._tensor import Tensor, convert_to_tensor, object_array
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ._dtypes import DType, DTypeLike
+
+# TensorFlow decodes fast unless it is told otherwise, and the pixels are to be the same.
+_DCT: Final[dict[str, Literal["accurate", "fast"]]] = {
+    "": "fast",
+    "INTEGER_FAST": "fast",
+    "INTEGER_ACCURATE": "accurate",
+}
+
+
+def decode_jpeg(
+    contents: Any,
+    channels: int = 0,
+    ratio: int = 1,
+    fancy_upscaling: bool = True,
+    try_recover_truncated: bool = False,
+    acceptable_fraction: float = 1,
+    dct_method: str = "",
+    name: str | None = None,
+) -> Tensor:
+    """Return the pixels of a JPEG as uint8 of shape [height, width, channels]; of a PNG too.
+
+    Args:
+        contents: The bytes.
+        channels: 1 or 3 for grey or RGB; 0 for what the picture has.
+        ratio: 1, 2, 4 or 8: by what each side is divided while decoding.
+        fancy_upscaling: Not used: colours of half the resolution are always smoothed.
+        try_recover_truncated: Not used: a damaged picture is an error.
+        acceptable_fraction: Not used.
+        dct_method: `"INTEGER_ACCURATE"`, or `"INTEGER_FAST"`, which is what TensorFlow does by default.
+        name: Not used.
+
+    Raises:
+        MalformedPayloadError: It is no picture, or a damaged one; a `tf.errors.InvalidArgumentError`.
+
+    >>> decode_jpeg(encode_jpeg(np.zeros((4, 6, 3), np.uint8))).shape
+    TensorShape([4, 6, 3])
+    """
+    if dct_method not in _DCT:
+        message = f"dct_method: expected one of {', '.join(map(repr, _DCT))}, found {dct_method!r}"
+        raise InvalidArgumentError(message)
+    if ratio not in (1, 2, 4, 8):
+        message = f"ratio: expected 1, 2, 4 or 8, found {ratio}"
+        raise InvalidArgumentError(message)
+    data = one_string("decode_jpeg", contents)
+    if channels == 4 and images.kind(data) == "jpeg":
+        message = "channels: a jpeg does not have 4\n  Use 0, 1 or 3."
+        raise InvalidArgumentError(message)
+    return Tensor(_decoded(data, channels, dct=_DCT[dct_method], ratio=ratio))
+
+
+def decode_png(contents: Any, channels: int = 0, dtype: DTypeLike = _dtypes.uint8, name: str | None = None) -> Tensor:
+    """Return the pixels of a PNG, of shape [height, width, channels]; of a JPEG too.
+
+    Args:
+        contents: The bytes.
+        channels: 1, 3 or 4 for grey, RGB or RGBA; 0 for what the picture has.
+        dtype: uint8 or uint16; pictures of 16 bits in colour can only be had in uint8.
+        name: Not used.
+    """
+    data, wanted = one_string("decode_png", contents), as_dtype(dtype)
+    if wanted is _dtypes.uint8:
+        return Tensor(_decoded(data, channels))
+    if wanted is not _dtypes.uint16:
+        message = f"decode_png: dtype is uint8 or uint16, found {wanted.name}"
+        raise TypeError(message)
+    return Tensor(_deep(data, channels))
+
+
+def decode_image(
+    contents: Any,
+    channels: int | None = None,
+    dtype: DTypeLike = _dtypes.uint8,
+    name: str | None = None,
+    expand_animations: bool = True,
+) -> Tensor:
+    """Return the pixels of a JPEG or a PNG, of shape [height, width, channels].
+
+    Args:
+        contents: The bytes.
+        channels: 1, 3 or 4 for grey, RGB or RGBA; None or 0 for what the picture has.
+        dtype: uint8, uint16 or float32 from 0 to 1, or what `convert_image_dtype` makes of uint16.
+        name: Not used.
+        expand_animations: Not used: GIFs are not offered.
+    """
+    data, wanted = one_string("decode_image", contents), as_dtype(dtype)
+    is_png = images.kind(data) == "png"
+    if wanted is _dtypes.uint8:
+        return Tensor(_decoded(data, channels or 0))
+    if wanted is _dtypes.float32:
+        deep = _deep(data, channels or 0) if is_png else _decoded(data, channels or 0)
+        return Tensor(deep / np.float32(np.iinfo(deep.dtype).max))
+    # For a jpeg TensorFlow takes 256 here.
+    deep = _deep(data, channels or 0) if is_png else _decoded(data, channels or 0).astype(np.uint16) << 8
+    return convert_image_dtype(Tensor(deep), wanted)
+
+
+def encode_jpeg(
+    image: Any,
+    format: str = "",  # noqa: A002 - their name
+    quality: int = 95,
+    progressive: bool = False,
+    optimize_size: bool = False,
+    chroma_downsampling: bool = True,
+    density_unit: str = "in",
+    x_density: int = 300,
+    y_density: int = 300,
+    xmp_metadata: str = "",
+    name: str | None = None,
+) -> Tensor:
+    """Return pixels as the bytes of a JPEG, with colours at half the resolution.
+
+    Args:
+        image: uint8 of shape [height, width, 1] or [height, width, 3].
+        format: `"grayscale"` or `"rgb"`, to be checked; by default what the pixels are.
+        quality: 0 to 100.
+        progressive: Not used.
+        optimize_size: Not used.
+        chroma_downsampling: Colours at their full resolution are not offered.
+        density_unit: Not used, nor are those behind it.
+        x_density: Not used.
+        y_density: Not used.
+        xmp_metadata: Not used.
+        name: Not used.
+    """
+    pixels = _given("encode_jpeg", image, _dtypes.uint8)
+    channels = {"": (1, 3), "grayscale": (1,), "rgb": (3,)}.get(format)
+    if channels is None:
+        message = f"format: expected '', 'grayscale' or 'rgb', found {format!r}"
+        raise InvalidArgumentError(message)
+    if pixels.ndim != 3 or pixels.shape[2] not in channels:
+        wanted = " or ".join(map(str, channels))
+        message = f"encode_jpeg: expected the shape [height, width, {wanted}], found {list(pixels.shape)}"
+        raise InvalidArgumentError(message)
+    if not chroma_downsampling and pixels.shape[2] == 3:
+        message = "chroma_downsampling=False is not offered\n  encode_png keeps every pixel as it is."
+        raise InvalidArgumentError(message)
+    if not 0 <= int(quality) <= 100:
+        message = f"quality must be in [0,100], got {int(quality)}"
+        raise InvalidArgumentError(message)
+    return string_tensor(images.encode(pixels, "jpeg", quality=max(1, int(quality))))  # 0 and 1 are the same
+
+
+def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Tensor:
+    """Return pixels as the bytes of a PNG; of several pictures, a tensor of strings.
+
+    Args:
+        image: uint8 of shape [height, width, channels], 1 to 4 of them, or uint16 in grey; or more dimensions before.
+        compression: Not used.
+        name: Not used.
+
+    >>> decode_png(encode_png([[[7]]])).numpy().tolist()
+    [[[7]]]
+    """
+    pixels = _given("encode_png", image, _dtypes.uint8, _dtypes.uint16)
+    if pixels.ndim < 3:
+        message = f"encode_png: expected the shape [height, width, channels], found {list(pixels.shape)}"
+        raise InvalidArgumentError(message)
+    if pixels.ndim == 3:
+        return string_tensor(images.encode(pixels, "png"))
+    pictures = [images.encode(each, "png") for each in pixels.reshape((-1, *pixels.shape[-3:]))]
+    return Tensor(object_array(pictures).reshape(pixels.shape[:-3]))
+
+
+def _given(what: str, image: Any, *dtypes: DType) -> NDArray[Any]:
+    """Return pixels, which must be of one of these dtypes; Python's numbers become the first of them."""
+    tensor = convert_to_tensor(image, None if hasattr(image, "dtype") else dtypes[0])
+    if tensor.dtype not in dtypes:
+        names = " or ".join(dtype.name for dtype in dtypes)
+        message = f"{what}: expected {names}, found {tensor.dtype.name}\n  Use tf.image.convert_image_dtype."
+        raise InvalidArgumentError(message)
+    return np.asarray(tensor)
+
+
+def _decoded(data: bytes, channels: int, *, dct: Literal["accurate", "fast"] = "fast", ratio: int = 1) -> Any:
+    """Return the pixels of a picture as uint8; of one that is damaged, an error of the kind that TensorFlow has."""
+    if channels not in (0, 1, 3, 4):
+        message = f"channels: expected 0, 1, 3 or 4, found {channels}"
+        raise InvalidArgumentError(message)
+    try:
+        size = None
+        if ratio > 1 and images.kind(data) == "jpeg":
+            size = [-(-side // ratio) for side in images.size(data)[:2]]
+        return images.decode_batch([data], size, channels=channels or None, dct=dct, scaled=size is not None)[0]
+    except CorruptRecordError as error:
+        raise _malformed(error) from None
+
+
+def _deep(data: bytes, channels: int) -> Any:
+    """Return the pixels of a picture as uint16."""
+    try:
+        pixels = images.decode(data)
+    except CorruptRecordError as error:
+        raise _malformed(error) from None
+    if pixels.dtype != np.uint16:
+        return _decoded(data, channels).astype(np.uint16) * np.uint16(257)  # 255 becomes 65535
+    deep = np.repeat(pixels[..., None], channels or 1, axis=-1)
+    deep[..., 3:] = np.iinfo(np.uint16).max
+    return deep
+
+
+def _malformed(error: CorruptRecordError) -> MalformedPayloadError:
+    return MalformedPayloadError(str(error).removeprefix("picture 0: "))

@@ -1,0 +1,216 @@
+"""Pixels: pictures that are tensors already, resized, cut, turned and scaled."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from recordkit import images as _images
+from recordkit.errors import InvalidArgumentError
+
+from ._dtypes import as_dtype
+from ._tensor import Tensor, convert_to_tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from ._dtypes import DType, DTypeLike
+
+
+class ResizeMethod:
+    """The methods of `resize` that there are."""
+
+    BILINEAR = "bilinear"
+    NEAREST_NEIGHBOR = "nearest"
+    AREA = "area"
+
+
+_METHODS = ResizeMethod.BILINEAR, ResizeMethod.NEAREST_NEIGHBOR, ResizeMethod.AREA
+
+
+def resize(
+    images: Any,
+    size: Any,
+    method: str = ResizeMethod.BILINEAR,
+    preserve_aspect_ratio: bool = False,
+    antialias: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """Return a picture, or a batch of them, with another height and width; as float32, unless by "nearest".
+
+    Args:
+        images: Of shape [height, width, channels], or [n, height, width, channels].
+        size: Height and width.
+        method: "bilinear", "nearest" or "area".
+        preserve_aspect_ratio: Whether `size` is what the result has to fit into.
+        antialias: Not offered; "area" is better than "bilinear" for making a picture much smaller.
+        name: Not used.
+
+    >>> resize(np.array([[[0], [100]]], np.uint8), [1, 4]).numpy().tolist()
+    [[[0.0], [25.0], [75.0], [100.0]]]
+    """
+    pixels = np.asarray(convert_to_tensor(images))
+    if pixels.ndim not in (3, 4):
+        message = f"resize: 'images' must have either 3 or 4 dimensions, found {pixels.ndim}"
+        raise ValueError(message)
+    if method not in _METHODS or (antialias and method == ResizeMethod.BILINEAR):
+        asked = method if method not in _METHODS else "antialias=True"
+        message = f'resize: {asked} is not offered\n  There are {", ".join(_METHODS)}; "area" is smooth.'
+        raise ValueError(message)
+    sides = _sides(size)
+    if preserve_aspect_ratio:
+        sides = _fitting(pixels.shape[-3:-1], sides)
+    if method == ResizeMethod.NEAREST_NEIGHBOR:
+        return Tensor(_nearest(pixels, sides))
+    if pixels.dtype.kind not in "iuf":
+        message = f"resize: expected numbers, found {pixels.dtype.name}"
+        raise InvalidArgumentError(message)
+    known = pixels if pixels.dtype == np.uint8 else pixels.astype(np.float32, copy=False)
+    return Tensor(_images.resize(known, sides, method="area" if method == "area" else "bilinear", dtype="float32"))
+
+
+def _sides(size: Any) -> tuple[int, int]:
+    sides = np.asarray(convert_to_tensor(size))
+    if sides.shape != (2,) or sides.dtype.kind not in "iu":
+        message = "resize: 'size' must be two whole numbers: new_height, new_width"
+        raise ValueError(message)
+    if sides.min() < 1:
+        message = f"resize: output dimensions must be positive, found {sides.tolist()}"
+        raise InvalidArgumentError(message)
+    return int(sides[0]), int(sides[1])
+
+
+def _fitting(now: Sequence[int], sides: tuple[int, int]) -> tuple[int, int]:
+    """Return the size of the largest picture of this shape that fits into another size; in the floats of TensorFlow."""
+    here, wanted = np.array(now, np.float32), np.array(sides, np.float32)
+    height, width = np.rint((wanted / here).min() * here).astype(int).tolist()
+    return height, width
+
+
+def _nearest(pixels: NDArray[Any], sides: tuple[int, int]) -> NDArray[Any]:
+    """Return one of the pixels for each new one, of whatever dtype: rows and columns are told by their numbers."""
+    if pixels.dtype in (np.uint8, np.float32):
+        return _images.resize(pixels, sides, method="nearest")
+    axis = pixels.ndim - 3
+    for at, side in enumerate(sides, axis):
+        numbers = np.arange(pixels.shape[at], dtype=np.float32)[:, None]
+        picked = _images.resize(numbers, (side, 1), method="nearest")[:, 0].astype(np.int64)
+        pixels = pixels.take(picked, axis=at)
+    return pixels
+
+
+def convert_image_dtype(image: Any, dtype: DTypeLike, saturate: bool = False, name: str | None = None) -> Tensor:
+    """Return pixels in another dtype, where whole numbers up to their greatest stand for floats from 0 to 1.
+
+    Args:
+        image: Pixels.
+        dtype: Of whole numbers or floats.
+        saturate: Whether floats beyond 0 to 1 are held within what the dtype holds.
+        name: Not used.
+
+    >>> convert_image_dtype(np.array([0, 255], np.uint8), "float32").numpy()
+    array([0., 1.], dtype=float32)
+    """
+    tensor, wanted = convert_to_tensor(image), as_dtype(dtype)
+    for each in (tensor.dtype, wanted):
+        if not (each.is_integer or each.is_floating):
+            message = f"convert_image_dtype: pixels are whole numbers or floats, found {each.name}"
+            raise AttributeError(message)
+    if tensor.dtype is wanted:
+        return tensor
+    with np.errstate(invalid="ignore", over="ignore"):
+        return Tensor(np.asarray(_converted(np.asarray(tensor), tensor.dtype, wanted, saturate)))
+
+
+def _converted(pixels: NDArray[Any], dtype: DType, wanted: DType, saturate: bool) -> NDArray[Any]:
+    if dtype.is_floating and wanted.is_floating:
+        return pixels.astype(wanted.numpy)
+    if dtype.is_integer and wanted.is_floating:
+        return np.asarray(pixels.astype(wanted.numpy) * wanted.numpy.type(1.0 / dtype.max))
+    if dtype.is_floating:
+        scaled = pixels * pixels.dtype.type(wanted.max + 0.5)
+        return _held(scaled, wanted) if saturate else scaled.astype(wanted.numpy)
+    if dtype.max > wanted.max:
+        scaled = pixels // ((int(dtype.max) + 1) // (int(wanted.max) + 1))
+        return _held(scaled, wanted) if saturate else scaled.astype(wanted.numpy)
+    larger = _held(pixels, wanted) if saturate else pixels.astype(wanted.numpy)
+    return np.asarray(larger * wanted.numpy.type((int(wanted.max) + 1) // (int(dtype.max) + 1)))
+
+
+def _held(values: NDArray[Any], wanted: DType) -> NDArray[Any]:
+    """Return values in another dtype, those beyond what it holds as the least or greatest that it does."""
+    least, most = (_limit(values.dtype, int(limit)) for limit in (wanted.min, wanted.max))
+    return np.asarray(np.clip(values, least, most).astype(wanted.numpy))
+
+
+def _limit(dtype: np.dtype[Any], limit: int) -> Any:
+    """Return the value of a dtype that is nearest to a limit, and not beyond it."""
+    if dtype.kind != "f":
+        held = np.iinfo(dtype)
+        return dtype.type(min(max(limit, int(held.min)), int(held.max)))
+    value = dtype.type(limit)
+    return np.nextafter(value, dtype.type(0)) if abs(float(value)) > abs(limit) else value
+
+
+def flip_left_right(image: Any) -> Tensor:
+    """Return a picture, or a batch of them, with left and right changed.
+
+    >>> flip_left_right([[[1], [2]]]).numpy().tolist()
+    [[[2], [1]]]
+    """
+    return Tensor(_images.flip(_pictures("flip_left_right", image)).copy())
+
+
+def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
+    """Return a picture, or each of a batch, as it is, or half of the time with left and right changed.
+
+    Args:
+        image: Of shape [height, width, channels], or [n, height, width, channels].
+        seed: For the same answer each time: another than TensorFlow's.
+    """
+    pixels, random = _pictures("random_flip_left_right", image), np.random.default_rng(seed)
+    flips = random.random((*pixels.shape[:-3], 1, 1, 1)) < 0.5
+    return Tensor(np.where(flips, _images.flip(pixels), pixels))
+
+
+def central_crop(image: Any, central_fraction: float) -> Tensor:
+    """Return the middle of a picture, or of each of a batch: this fraction of its height and width.
+
+    >>> central_crop(np.zeros((4, 8, 3)), 0.5).shape
+    TensorShape([2, 4, 3])
+    """
+    fraction = float(central_fraction)
+    if not 0 < fraction <= 1:
+        message = f"central_fraction must be within (0, 1], found {fraction}"
+        raise ValueError(message)
+    pixels = _pictures("central_crop", image)
+    height, width = pixels.shape[-3:-1]
+    top, left = (int((side - side * fraction) / 2) for side in (height, width))
+    return Tensor(_images.crop(pixels, top, left, height - 2 * top, width - 2 * left))
+
+
+def per_image_standardization(image: Any) -> Tensor:
+    """Return each picture with a mean of 0 and a standard deviation of 1, as float32.
+
+    >>> per_image_standardization([[[1], [3]]]).numpy().tolist()
+    [[[-1.0], [1.0]]]
+    """
+    pixels = _pictures("per_image_standardization", image, most=None).astype(np.float32)
+    axes = (-3, -2, -1)
+    mean = pixels.mean(axes, np.float64, keepdims=True)
+    # What is one colour has no deviation to divide by.
+    least = 1 / np.sqrt(np.prod(pixels.shape[-3:]))
+    std = np.maximum(pixels.std(axes, np.float64, keepdims=True), least)
+    return Tensor(((pixels - mean) / std).astype(np.float32))
+
+
+def _pictures(what: str, image: Any, most: int | None = 4) -> NDArray[Any]:
+    """Return a picture, or a batch, of no more than so many dimensions."""
+    pixels = np.asarray(convert_to_tensor(image))
+    if pixels.ndim < 3 or pixels.ndim > (most or pixels.ndim):
+        message = f"{what}: a picture is [height, width, channels], found {pixels.ndim} dimensions"
+        raise ValueError(message)
+    return pixels
