@@ -123,7 +123,7 @@ class RecordFile:
             return sum(member.records for member in self._members)
         if "_places" in self.__dict__:
             return len(self._places)
-        if self.compression is None and isinstance(self.file, LocalFile):
+        if self.compression is None and isinstance(self.file, LocalFile) and find_places(self._own()) is None:
             return self._hopped[0]
         return len(self._places)
 
