@@ -75,7 +75,7 @@ class Task:
     @property
     def counts(self) -> bool:
         """Whether nothing but the number of records can be compared."""
-        return self.job in ("count", "verify", "streaming", "opening", "first", "epochs")
+        return self.job in ("count", "verify", "streaming", "opening", "first", "epochs", "view")
 
     @property
     def in_any_order(self) -> bool:
@@ -89,4 +89,5 @@ SETTLED, PEAK, GROWTH = "MB of memory after 1 GB", "MB at its peak", "MB more"
 READ_SHARE = "% of the base read"
 MICROSECONDS, OPENED, FIRST_ROW = "us a record", "seconds to open", "ms to a row"
 FIRST_BATCH, FIRST_EPOCH = "seconds to the first batch", "MB at most in the first epoch"
+FIRST_PAGE, JUMP = "seconds to the first page", "ms for the slowest of 50 jumps"
 MIB_A_READ, QUALITY = "MiB a read", "dB PSNR"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cases import FIRST_BATCH, GROWTH, MIB_A_READ, PEAK, QUALITY, Case, Ratio, Task
+from cases import FIRST_BATCH, FIRST_PAGE, GROWTH, JUMP, MIB_A_READ, PEAK, QUALITY, Case, Ratio, Task
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -164,6 +164,21 @@ FIRST_BATCH_IDS = Task(
 )
 
 
+VIEW = "recordkit, view"
+VIEW_IDS = Task(
+    "view",
+    "the page on 10,000,000 records with manifest and index: what it shows first, and 50 pages of records anywhere",
+    "view",
+    "ids",
+    (Case(VIEW, "recordkit", {"file": "dataset"}),),
+    (
+        Ratio(VIEW, None, "< 1", words=f"{VIEW}: time to the first page", figure=FIRST_PAGE, unit="s"),
+        Ratio(VIEW, None, "< 300", words=f"{VIEW}: slowest of 50 jumps", figure=JUMP, unit="ms"),
+        Ratio(VIEW, None, "< 300", words=f"{VIEW}: memory at its peak", figure=PEAK),
+    ),
+)
+
+
 def epochs(workload: str, label: str, competitor: str, options: Mapping[str, Any]) -> Task:
     growth = Ratio(label, None, "< 50", words=f"{label}: most in epochs 2 to 10, less most in the first", figure=GROWTH)
     return Task(
@@ -185,6 +200,7 @@ TASKS = (
     shuffling("w1", to_order=None),
     IMAGES_W2,
     FIRST_BATCH_IDS,
+    VIEW_IDS,
     epochs("w1", GLOBAL, "recordkit", SHUFFLED),
     epochs("w2", FULL, "extras", {"file": "dataset", "shuffle": {}, "images": True}),
 )

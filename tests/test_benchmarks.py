@@ -13,7 +13,7 @@ BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
 # Without pictures, which are drawn in an environment of their own.
 TASKS = (
     "scan-w1,decode-w1,decode-w4,encode,write-w1,read-w1,random,bake-w3,read-overlay-w1,"
-    "pipeline,shuffle,first,epochs-memory-w1"
+    "pipeline,shuffle,first,view,epochs-memory-w1"
 )
 
 

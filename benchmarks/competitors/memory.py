@@ -6,10 +6,11 @@ import json
 import sys
 import time
 from pathlib import Path
+from urllib.request import urlopen
 
 import columns
 import numpy as np
-from cases import FIRST_BATCH, FIRST_EPOCH, FIRST_ROW, GROWTH, OPENED, PEAK, SETTLED
+from cases import FIRST_BATCH, FIRST_EPOCH, FIRST_PAGE, FIRST_ROW, GROWTH, JUMP, OPENED, PEAK, SETTLED
 from competitors.pipes import made, piped
 from worker import Done, Request
 
@@ -73,6 +74,27 @@ def first(request: Request) -> Done:
     return Done(request["records"], seconds, {FIRST_BATCH: seconds, PEAK: megabytes("VmHWM")})
 
 
+def view(request: Request) -> Done:
+    """Serve the page on a dataset, and ask for what it shows first, and then for records anywhere."""
+    start = time.perf_counter()
+    with rk.viewer.start(request["file"]) as server:
+        for part in ("", "api/overview", "api/records?count=24"):
+            _got(server.address + part)
+        first = time.perf_counter() - start
+        jumps = []
+        for number in np.random.default_rng(0).integers(0, max(1, request["records"] - 24), 50).tolist():
+            begun = time.perf_counter()
+            _got(f"{server.address}api/records?at={number}&count=24")
+            jumps.append(1000 * (time.perf_counter() - begun))
+        peak = megabytes("VmHWM")
+    return Done(request["records"], first, {FIRST_PAGE: first, JUMP: max(jumps), PEAK: peak})
+
+
+def _got(address: str) -> bytes:
+    with urlopen(address, timeout=60) as answer:
+        return answer.read()
+
+
 def epochs(request: Request) -> Done:
     """Go through a pipeline again and again, and look at the memory at every batch."""
     pipe, done, most = piped(request), 0, []
@@ -88,7 +110,7 @@ def epochs(request: Request) -> Done:
     return Done(done // request["cycles"], seconds / request["cycles"], figures)
 
 
-JOBS = {"memory": write, "streaming": read, "opening": open_, "first": first, "epochs": epochs}
+JOBS = {"memory": write, "streaming": read, "opening": open_, "first": first, "epochs": epochs, "view": view}
 
 if __name__ == "__main__":
     asked = json.loads(sys.argv[1])
