@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+VARINT, FIXED64, BYTES, _GROUP, _GROUP_END, FIXED32 = range(6)
+_DEEPEST: Final = 100  # groups inside each other, as protobuf has it
 _FIXED: Final = {FIXED64: 8, FIXED32: 4}
 
 
 def fields(data: memoryview) -> Iterator[tuple[int, int, Any]]:
     r"""Yield each field of a message: its number, its wire type, and an int or the bytes.
 
+    Groups are passed over: none of these messages has any, and to protobuf they are fields that it does not know.
+
     Raises:
-        ValueError: The message is malformed, or holds a group.
+        ValueError: The message is malformed.
         IndexError: It ends inside a varint.
 
     >>> [(number, bytes(value)) for number, wire, value in fields(memoryview(b"\x0a\x01a"))]
@@ -31,17 +34,45 @@ def fields(data: memoryview) -> Iterator[tuple[int, int, Any]]:
         if wire == VARINT:
             value, at = varint(data, at)
             yield tag >> 3, wire, value
-            continue
-        if wire == BYTES:
-            length, at = varint(data, at)
-        elif wire in _FIXED:
-            length = _FIXED[wire]
+        elif wire == _GROUP:
+            at = _behind_group(data, at, tag >> 3)
         else:
-            raise ValueError  # groups, which none of these messages has
-        if length > len(data) - at:
+            at, end = _span(data, at, wire)
+            yield tag >> 3, wire, data[at:end]
+            at = end
+
+
+def _span(data: memoryview, at: int, wire: int) -> tuple[int, int]:
+    """Return where the bytes of a field begin and end."""
+    if wire == BYTES:
+        length, at = varint(data, at)
+    elif wire in _FIXED:
+        length = _FIXED[wire]
+    else:
+        raise ValueError
+    if length > len(data) - at:
+        raise ValueError
+    return at, at + length
+
+
+def _behind_group(data: memoryview, at: int, number: int) -> int:
+    """Return where the group of this number ends, which begins at `at`."""
+    inside = [number]
+    while inside:
+        tag, at = varint(data, at)
+        wire = tag & 7
+        if wire == _GROUP:
+            inside.append(tag >> 3)
+        elif wire == _GROUP_END:
+            if inside.pop() != tag >> 3:
+                raise ValueError
+        elif wire == VARINT:
+            at = varint(data, at)[1]
+        else:
+            at = _span(data, at, wire)[1]
+        if len(inside) > _DEEPEST:
             raise ValueError
-        yield tag >> 3, wire, data[at : at + length]
-        at += length
+    return at
 
 
 def varints(data: memoryview) -> Iterator[int]:
