@@ -13,6 +13,7 @@ void pad_rows(std::span<const uint8_t> values, std::span<const int64_t> starts, 
   for (size_t i = 0; i + 1 < starts.size(); ++i, row += width) {
     const size_t size = static_cast<size_t>(starts[i + 1] - starts[i]) * item;
     if (size) std::memcpy(row, values.data() + static_cast<size_t>(starts[i]) * item, size);
+    if (size == width) continue;
     if (one_byte) {
       std::memset(row + size, fill[0], width - size);
     } else {

@@ -175,7 +175,7 @@ class TestThreads:
         next(batches)
 
         assert len(made) < 600
-        batches.close()  # type: ignore[attr-defined]
+        batches.close()
 
 
 def damaged(tmp_path: Path, way: str, file: int, record: int) -> list[Path]:
