@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -192,3 +193,46 @@ class TestRefused:
 
         with room_for(200 << 20), pytest.raises(CorruptRecordError, match=r"picture 0: .* more than so few bytes hold"):
             images.decode_batch([huge], (5, 6))
+
+
+class TestMemory:
+    """Batches of a megabyte and more stand in memory that is used again."""
+
+    SIZE = (224, 224)
+
+    @staticmethod
+    def batch(value: int) -> Any:
+        picture = images.encode(np.full((8, 8, 3), value, np.uint8), "png")
+        return images.decode_batch([picture] * 8, TestMemory.SIZE)
+
+    @pytest.mark.parametrize(
+        "held", [lambda batch: batch, lambda batch: batch[3:4], lambda batch: batch.reshape(-1).view()]
+    )
+    def test_what_somebody_holds_is_not_written_over(self, held: Any) -> None:
+        kept = [held(self.batch(value)) for value in range(10)]
+
+        assert [set(np.unique(part).tolist()) for part in kept] == [{value} for value in range(10)]
+
+    def test_what_nobody_holds_is_used_again(self) -> None:
+        def memory(batch: Any) -> Any:
+            while isinstance(batch, np.ndarray):
+                batch = batch.base
+            return batch
+
+        found = [id(memory(self.batch(value))) for value in range(20)]
+
+        assert id(None) not in found
+        assert len(set(found)) <= 4
+
+    def test_threads_do_not_share_it(self) -> None:
+        with ThreadPoolExecutor(4) as pool:
+            found = list(pool.map(self.batch, range(40)))
+
+        assert [set(np.unique(batch).tolist()) for batch in found] == [{value} for value in range(40)]
+
+    def test_can_be_written_to(self) -> None:
+        batch = self.batch(1)
+
+        batch += 1
+
+        assert batch.max() == 2

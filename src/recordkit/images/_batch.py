@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import sys
+import threading
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, get_args
 
 import numpy as np
@@ -20,6 +23,10 @@ if TYPE_CHECKING:
 
     from ._arrays import Method, PixelType
     from ._headers import Header
+
+_KEPT: Final = 4
+_LEAST_KEPT, _MOST_KEPT = 1 << 20, 64 << 20  # bytes
+_NOBODY: Final = 2
 
 _CHANNELS: Final = (1, 3, 4, None)
 _Refusal: TypeAlias = CorruptRecordError | SchemaError
@@ -97,7 +104,7 @@ def decode_batch(
         return made if wanted == np.uint8 else [normalise(each, scale=scale, mean=mean, std=std) for each in made]
     shape = (len(pictures), *wish.size, channels or _channels_of(pictures))
     by = factors(shape[-1], scale, mean, std)
-    batch = np.empty(shape, wanted) if out is None else _checked_out(out, shape, wanted)
+    batch = _memory.array(shape, wanted) if out is None else _checked_out(out, shape, wanted)
     scratch = _Scratch()
     for place, picture in enumerate(pictures):
         pixels = _pixels(place, picture, wish, scratch)
@@ -105,6 +112,34 @@ def decode_batch(
             raise _other_channels(place, shape[-1], pixels.shape[-1])
         resize_into(batch[place], pixels, number, by)
     return batch
+
+
+class _Memory:
+    """Memory of batches that nobody holds any more, for those to come: fresh pages cost half as much as resizing."""
+
+    def __init__(self) -> None:
+        self._kept: list[bytearray] = []
+        self._lock = threading.Lock()
+
+    def array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Return an array that can be written to, whatever is in it."""
+        size = math.prod(shape) * dtype.itemsize
+        if not _LEAST_KEPT <= size <= _MOST_KEPT:
+            return np.empty(shape, dtype)
+        with self._lock:
+            return np.frombuffer(self._free(size), dtype).reshape(shape)
+
+    def _free(self, size: int) -> bytearray:
+        for at in range(len(self._kept)):
+            # An array holds on to the memory that it stands in. This list and the call do, too.
+            if len(self._kept[at]) == size and sys.getrefcount(self._kept[at]) == _NOBODY:
+                self._kept.append(self._kept.pop(at))
+                return self._kept[-1]
+        self._kept = [*self._kept[1 - _KEPT :], bytearray(size)]
+        return self._kept[-1]
+
+
+_memory = _Memory()
 
 
 class _Scratch:
