@@ -10,12 +10,14 @@ from ._batch import decode_batch
 from ._decode import Dct, decode
 from ._encode import QUALITY, checked_quality, encode
 from ._headers import SIGNATURES, Kind, kind, size
+from ._kernels import Kernel, resample
 
 __all__ = [
     "QUALITY",
     "SIGNATURES",
     "Dct",
     "Direction",
+    "Kernel",
     "Kind",
     "Method",
     "PixelType",
@@ -27,6 +29,7 @@ __all__ = [
     "flip",
     "kind",
     "normalise",
+    "resample",
     "resize",
     "size",
 ]

@@ -52,7 +52,7 @@ def resize(
     >>> resize(np.array([[0, 100]], np.uint8), (1, 1), method="area", dtype="float32").tolist()
     [[50.0]]
     """
-    pixels = _checked_picture(array)
+    pixels = checked_picture(array)
     batch = pixels if pixels.ndim == 4 else pixels[None] if pixels.ndim == 3 else pixels[None, ..., None]
     shape = (len(batch), *checked_size(size), batch.shape[-1])
     made = np.empty(shape, checked_dtype(pixels.dtype.name if dtype is None else dtype))
@@ -194,7 +194,7 @@ def _has_whole_rows(source: NDArray[Any]) -> bool:
     return row_is_whole and rows % size == 0 and source.flags.aligned
 
 
-def _checked_picture(array: Any) -> NDArray[Any]:
+def checked_picture(array: Any) -> NDArray[Any]:
     """Return pixels in this machine's byte order, in two to four dimensions."""
     pixels = np.asarray(array)
     pixels = pixels.astype(pixels.dtype.newbyteorder("="), copy=False)

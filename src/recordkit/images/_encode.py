@@ -31,17 +31,28 @@ _EXPECTED: Final[dict[Kind, str]] = {
 }
 
 
-def encode(array: NDArray[Any], kind: Kind, *, quality: int | None = None) -> bytes:
+def encode(
+    array: NDArray[Any],
+    kind: Kind,
+    *,
+    quality: int | None = None,
+    full_colour: bool = False,
+    progressive: bool = False,
+    optimize: bool = False,
+) -> bytes:
     """Return an array of pixels as a picture.
 
     A PNG holds exactly the array, except that `[h,w,1]` comes back as `[h,w]`. A JPEG holds nearly it: with colours at
-    half the resolution (4:2:0), and the rest by `quality`.
+    half the resolution (4:2:0) unless `full_colour` is asked for, and the rest by `quality`.
 
     Args:
         array: For a JPEG, uint8 of shape [h,w], [h,w,1] or [h,w,3] (RGB). For a PNG also [h,w,2] (grey with alpha),
             [h,w,4] (RGBA), and uint16 in grey.
         kind: "jpeg" or "png".
         quality: 1 to 100, of a JPEG only; None for 95.
+        full_colour: Whether a JPEG has colours at full resolution (4:4:4), which takes more room.
+        progressive: Whether a JPEG can be shown before all of it is there.
+        optimize: Whether to take time to make a JPEG smaller, with the same pixels.
 
     Raises:
         SchemaError: The array is none that the picture can hold.
@@ -63,7 +74,9 @@ def encode(array: NDArray[Any], kind: Kind, *, quality: int | None = None) -> by
     if quality is not None:
         quality = checked_quality(quality, kind)
     pixels = _checked_pixels(array, kind)
-    return _encode_jpeg(pixels, quality or QUALITY) if kind == "jpeg" else _encode_png(pixels)
+    if kind == "png":
+        return _encode_png(pixels)
+    return _encode_jpeg(pixels, quality or QUALITY, full_colour, progressive=progressive, optimize=optimize)
 
 
 def checked_quality(quality: Any, kind: str) -> int:
@@ -87,10 +100,13 @@ def checked_quality(quality: Any, kind: str) -> int:
     return int(quality)
 
 
-def _encode_jpeg(pixels: NDArray[Any], quality: int) -> bytes:
-    if pixels.ndim == 2:  # simplejpeg takes the fast transform here, whatever it is told, and loses up to 4 dB by it
+def _encode_jpeg(pixels: NDArray[Any], quality: int, full_colour: bool, **options: bool) -> bytes:
+    # simplejpeg takes the fast transform, whatever it is told. Where nothing else is lost, that loses up to 4 dB.
+    full = full_colour or pixels.ndim == 2
+    if full or any(options.values()):
         stream = io.BytesIO()
-        pillow("encoding a grey jpeg").fromarray(pixels).save(stream, "JPEG", quality=quality)
+        picture = pillow("encoding a jpeg in grey or full colour, progressive or optimized").fromarray(pixels)
+        picture.save(stream, "JPEG", quality=quality, subsampling=0 if full else 2, **options)
         return stream.getvalue()
     data: bytes = simplejpeg("encoding a jpeg").encode_jpeg(pixels, quality, "RGB", "420", fastdct=False)
     return data

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
@@ -26,6 +27,11 @@ _DCT: Final[dict[str, Literal["accurate", "fast"]]] = {
     "INTEGER_FAST": "fast",
     "INTEGER_ACCURATE": "accurate",
 }
+# The numbers of JFIF.
+_UNITS: Final = {"in": 1, "cm": 2}
+# What a segment of XMP begins with, and what is left for it: a segment has 65535 bytes, two of them its length.
+_XMP: Final = b"http://ns.adobe.com/xap/1.0/\0"
+_MOST_XMP: Final = 0xFFFF - 2 - len(_XMP)
 
 
 def decode_jpeg(
@@ -128,20 +134,24 @@ def encode_jpeg(
     xmp_metadata: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """Return pixels as the bytes of a JPEG, with colours at half the resolution.
+    """Return pixels as the bytes of a JPEG.
 
     Args:
         image: uint8 of shape [height, width, 1] or [height, width, 3].
         format: `"grayscale"` or `"rgb"`, to be checked; by default what the pixels are.
         quality: 0 to 100.
-        progressive: Not used.
-        optimize_size: Not used.
-        chroma_downsampling: Colours at their full resolution are not offered.
-        density_unit: Not used, nor are those behind it.
-        x_density: Not used.
-        y_density: Not used.
-        xmp_metadata: Not used.
+        progressive: Whether it can be shown before all of it is there.
+        optimize_size: Whether to take time to make it smaller, with the same pixels.
+        chroma_downsampling: Whether colours have half the resolution.
+        density_unit: `"in"` or `"cm"`, for what says how large it is to be printed.
+        x_density: Pixels for each of them, from left to right.
+        y_density: From top to bottom.
+        xmp_metadata: XML that is stored with it.
         name: Not used.
+
+    >>> pixels = np.zeros((4, 6, 3), np.uint8)
+    >>> decode_jpeg(encode_jpeg(pixels, chroma_downsampling=False)).shape
+    TensorShape([4, 6, 3])
     """
     pixels = _given("encode_jpeg", image, _dtypes.uint8)
     channels = {"": (1, 3), "grayscale": (1,), "rgb": (3,)}.get(format)
@@ -152,13 +162,35 @@ def encode_jpeg(
         wanted = " or ".join(map(str, channels))
         message = f"encode_jpeg: expected the shape [height, width, {wanted}], found {list(pixels.shape)}"
         raise InvalidArgumentError(message)
-    if not chroma_downsampling and pixels.shape[2] == 3:
-        message = "chroma_downsampling=False is not offered\n  encode_png keeps every pixel as it is."
-        raise InvalidArgumentError(message)
     if not 0 <= int(quality) <= 100:
         message = f"quality must be in [0,100], got {int(quality)}"
         raise InvalidArgumentError(message)
-    return string_tensor(images.encode(pixels, "jpeg", quality=max(1, int(quality))))  # 0 and 1 are the same
+    data = images.encode(
+        pixels,
+        "jpeg",
+        quality=max(1, int(quality)),  # 0 and 1 are the same
+        full_colour=not chroma_downsampling,
+        progressive=bool(progressive),
+        optimize=bool(optimize_size),
+    )
+    return string_tensor(
+        _with_header(data, density_unit, (x_density, y_density), one_string("xmp_metadata", xmp_metadata))
+    )
+
+
+def _with_header(data: bytes, unit: str, densities: tuple[int, int], xmp: bytes) -> bytes:
+    """Return a JPEG, which begins with the 20 bytes of JFIF, with its density in them, and XMP behind them."""
+    if unit not in _UNITS:
+        message = f"density_unit: expected 'in' or 'cm', found {unit!r}"
+        raise InvalidArgumentError(message)
+    if len(xmp) > _MOST_XMP:
+        message = f"xmp_metadata: expected {_MOST_XMP} bytes at most, found {len(xmp)}"
+        raise InvalidArgumentError(message)
+    x, y = (int(density) & 0xFFFF for density in densities)  # as TensorFlow cuts them
+    header = data[:13] + struct.pack(">BHH", _UNITS[unit], x, y) + data[18:20]
+    if xmp:
+        header += struct.pack(">BBH", 0xFF, 0xE1, 2 + len(_XMP) + len(xmp)) + _XMP + xmp
+    return header + data[20:]
 
 
 def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Tensor:

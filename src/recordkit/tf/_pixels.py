@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -21,14 +21,29 @@ if TYPE_CHECKING:
 
 
 class ResizeMethod:
-    """The methods of `resize` that there are."""
+    """The methods of `resize`."""
 
     BILINEAR = "bilinear"
     NEAREST_NEIGHBOR = "nearest"
+    BICUBIC = "bicubic"
     AREA = "area"
+    LANCZOS3 = "lanczos3"
+    LANCZOS5 = "lanczos5"
+    GAUSSIAN = "gaussian"
+    MITCHELLCUBIC = "mitchellcubic"
 
 
-_METHODS = ResizeMethod.BILINEAR, ResizeMethod.NEAREST_NEIGHBOR, ResizeMethod.AREA
+# What weighs the pixels around each new one, without antialiasing and with it; none where the core resizes.
+_KERNELS: Final[dict[str, tuple[_images.Kernel | None, _images.Kernel | None]]] = {
+    "bilinear": (None, "triangle"),
+    "nearest": (None, None),
+    "bicubic": ("cubic table", "cubic"),
+    "area": (None, None),
+    "lanczos3": ("lanczos3", "lanczos3"),
+    "lanczos5": ("lanczos5", "lanczos5"),
+    "gaussian": ("gaussian", "gaussian"),
+    "mitchellcubic": ("mitchell", "mitchell"),
+}
 
 
 def resize(
@@ -44,9 +59,10 @@ def resize(
     Args:
         images: Of shape [height, width, channels], or [n, height, width, channels].
         size: Height and width.
-        method: "bilinear", "nearest" or "area".
+        method: One of `ResizeMethod`.
         preserve_aspect_ratio: Whether `size` is what the result has to fit into.
-        antialias: Not offered; "area" is better than "bilinear" for making a picture much smaller.
+        antialias: Whether a smaller picture is made of all pixels that a new one covers, as "area" always does, and
+            "nearest" never.
         name: Not used.
 
     >>> resize(np.array([[[0], [100]]], np.uint8), [1, 4]).numpy().tolist()
@@ -56,9 +72,8 @@ def resize(
     if pixels.ndim not in (3, 4):
         message = f"resize: 'images' must have either 3 or 4 dimensions, found {pixels.ndim}"
         raise ValueError(message)
-    if method not in _METHODS or (antialias and method == ResizeMethod.BILINEAR):
-        asked = method if method not in _METHODS else "antialias=True"
-        message = f'resize: {asked} is not offered\n  There are {", ".join(_METHODS)}; "area" is smooth.'
+    if method not in _KERNELS:
+        message = f"resize: {method!r} is no method\n  There are {', '.join(_KERNELS)}."
         raise ValueError(message)
     sides = _sides(size)
     if preserve_aspect_ratio:
@@ -69,6 +84,9 @@ def resize(
         message = f"resize: expected numbers, found {pixels.dtype.name}"
         raise InvalidArgumentError(message)
     known = pixels if pixels.dtype == np.uint8 else pixels.astype(np.float32, copy=False)
+    kernel = _KERNELS[method][bool(antialias)]
+    if kernel is not None:
+        return Tensor(_images.resample(known, sides, kernel, antialias=bool(antialias)))
     return Tensor(_images.resize(known, sides, method="area" if method == "area" else "bilinear", dtype="float32"))
 
 
