@@ -2,6 +2,7 @@
 #include "core/places.h"
 
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <set>
@@ -61,9 +62,10 @@ Blocks look_up(const Tables& tables, const int64_t* numbers, std::span<Place> pl
 }
 
 std::tuple<Chunk, int, std::vector<std::tuple<uint32_t, uint64_t>>> fetch_numbers(
-    const std::vector<int>& descriptors, const Tables& tables, Numbers<int64_t> files,
-    Numbers<int64_t> numbers) {
-  if (descriptors.size() != tables.size()) throw nb::value_error("as many descriptors as tables");
+    const std::vector<int>& descriptors, const std::vector<const FileMap*>& maps, const Tables& tables,
+    Numbers<int64_t> files, Numbers<int64_t> numbers) {
+  if (descriptors.size() != tables.size() || maps.size() != tables.size())
+    throw nb::value_error("as many descriptors and maps as tables");
   if (files.size() != numbers.size()) throw nb::value_error("as many files as numbers");
   std::vector<Place> places(files.size());
   for (size_t i = 0; i < places.size(); ++i)
@@ -71,7 +73,7 @@ std::tuple<Chunk, int, std::vector<std::tuple<uint32_t, uint64_t>>> fetch_number
   Blocks lacking;
   Fetched fetched = without_gil([&] {
     lacking = look_up(tables, numbers.data(), places);
-    return lacking.empty() ? fetch(descriptors, places) : Fetched();
+    return lacking.empty() ? fetch(descriptors, places, maps) : Fetched();
   });
   return {std::move(fetched.chunk), static_cast<int>(fetched.fault), {lacking.begin(), lacking.end()}};
 }
@@ -109,6 +111,16 @@ void put_block(PlaceTable& table, uint64_t block, Numbers<uint64_t> starts, Numb
 #define RECORDKIT_INTS "numpy.typing.NDArray[numpy.int64]"
 #define RECORDKIT_UINTS "numpy.typing.NDArray[numpy.uint64]"
 
+void bind_map(nb::module_& m) {
+  nb::class_<FileMap>(m, "FileMap", "A file as memory, which it may be cut short under.")
+      .def("__len__", &FileMap::size)
+      .def_prop_ro("is_whole", &FileMap::is_whole, "Whether all that was touched so far was there.");
+  m.def("map_file", &FileMap::of, "descriptor"_a, "most_bytes"_a,
+        nb::sig("def map_file(descriptor: int, most_bytes: int) -> FileMap | None"),
+        "Return a map of a file of this machine; None if there is none to be had, or maps would have more "
+        "bytes.");
+}
+
 void bind_table(nb::module_& m) {
   nb::class_<PlaceTable>(m, "PlaceTable",
                          "Where the records of a file are, filled a block of records at a time.")
@@ -133,8 +145,9 @@ void bind_table(nb::module_& m) {
            "Return where the frames of these records start, and how long they are; their blocks must be "
            "there.")
       .def_prop_ro("nbytes", &PlaceTable::nbytes, "The memory that it takes.");
-  m.def("fetch_numbers", &fetch_numbers, "descriptors"_a, "tables"_a, "files"_a, "numbers"_a,
-        nb::sig("def fetch_numbers(descriptors: collections.abc.Sequence[int], tables: "
+  m.def("fetch_numbers", &fetch_numbers, "descriptors"_a, "maps"_a, "tables"_a, "files"_a, "numbers"_a,
+        nb::sig("def fetch_numbers(descriptors: collections.abc.Sequence[int], maps: "
+                "collections.abc.Sequence[FileMap | None], tables: "
                 "collections.abc.Sequence[PlaceTable], files: " RECORDKIT_INTS ", numbers: " RECORDKIT_INTS
                 ") -> tuple[Chunk, int, list[tuple[int, int]]]"),
         "Return the records with these numbers in these of the files, in this order, up to the first that is "
@@ -166,6 +179,7 @@ void bind_places(nb::module_& m) {
       },
       "chunks"_a, nb::sig("def join(chunks: collections.abc.Sequence[Chunk]) -> Chunk"),
       "Return the records of all chunks in one, copied.");
+  bind_map(m);
   bind_table(m);
 }
 

@@ -3,6 +3,7 @@
 
 #include <span>
 
+#include "core/file_map.h"
 #include "core/places.h"
 
 namespace recordkit {
@@ -14,8 +15,11 @@ struct Fetched {
 };
 
 // They are read in the order of the files, those that are near each other in one go, each into its place in
-// the order asked for, and checked as they arrive. Memory grows with what the files hold, whatever the places
-// say. Throws std::system_error. REQUIRES: every place.file is less than descriptors.size()
-Fetched fetch(std::span<const int> descriptors, std::span<const Place> places);
+// the order asked for, and checked as they arrive; what a file's map has is copied from there, where there is
+// one. Memory grows with what the files hold, whatever the places say. Throws std::system_error.
+// REQUIRES: every place.file is less than descriptors.size(), and there are as many maps, null or not, or
+// none
+Fetched fetch(std::span<const int> descriptors, std::span<const Place> places,
+              std::span<const FileMap* const> maps = {});
 
 }  // namespace recordkit

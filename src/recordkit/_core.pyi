@@ -125,6 +125,20 @@ def fetch(descriptor: int, offsets: numpy.typing.NDArray[numpy.uint64], sizes: n
 def join(chunks: Sequence[Chunk]) -> Chunk:
     """Return the records of all chunks in one, copied."""
 
+class FileMap:
+    """A file as memory, which it may be cut short under."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all that was touched so far was there."""
+
+def map_file(descriptor: int, most_bytes: int) -> FileMap | None:
+    """
+    Return a map of a file of this machine; None if there is none to be had, or maps would have more bytes.
+    """
+
 class PlaceTable:
     """Where the records of a file are, filled a block of records at a time."""
 
@@ -147,7 +161,7 @@ class PlaceTable:
     def nbytes(self) -> int:
         """The memory that it takes."""
 
-def fetch_numbers(descriptors: Sequence[int], tables: Sequence[PlaceTable], files: numpy.typing.NDArray[numpy.int64], numbers: numpy.typing.NDArray[numpy.int64]) -> tuple[Chunk, int, list[tuple[int, int]]]:
+def fetch_numbers(descriptors: Sequence[int], maps: Sequence[FileMap | None], tables: Sequence[PlaceTable], files: numpy.typing.NDArray[numpy.int64], numbers: numpy.typing.NDArray[numpy.int64]) -> tuple[Chunk, int, list[tuple[int, int]]]:
     """
     Return the records with these numbers in these of the files, in this order, up to the first that is not sound, and its fault (0: none). Where tables lack blocks nothing is read, and third is which (file, block), in order.
     """

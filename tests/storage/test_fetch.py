@@ -156,6 +156,6 @@ class TestTable:
         table, zero = _core.PlaceTable(1, 4), np.zeros(1, np.int64)
 
         with pytest.raises(IndexError, match="no such record"):
-            _core.fetch_numbers([0], [table], zero, zero - 1)
+            _core.fetch_numbers([0], [None], [table], zero, zero - 1)
         with pytest.raises(IndexError, match="no such file"):
-            _core.fetch_numbers([0], [table], zero + 1, zero)
+            _core.fetch_numbers([0], [None], [table], zero + 1, zero)

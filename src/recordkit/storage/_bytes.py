@@ -9,13 +9,17 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING, Protocol
 
+from recordkit import _core
 from recordkit.errors import StorageError
+
+from ._memory import mapped_at_most
 
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
 _KEPT = 8 << 20
+_MAPPED_AT_ONCE = 64 << 10  # what the system maps of a file when one place of it is touched
 
 
 class ByteFile(Protocol):
@@ -52,6 +56,9 @@ class LocalFile:
         self.name = str(path)
         self._descriptor = -1
         self._lock = threading.Lock()
+        self._map: _core.FileMap | None = None
+        self._was_mapped = False
+        self._reads = 0  # at random places
 
     @property
     def size(self) -> int:
@@ -94,8 +101,24 @@ class LocalFile:
             left -= len(piece)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
+    def mapped(self, reads: int) -> _core.FileMap | None:
+        """Return a map of the open file, once it was read at so many places that a map takes less time.
+
+        Args:
+            reads: At how many places it will be read now.
+        """
+        if self._map is not None and self._map.is_whole:
+            return self._map
+        self._map = None
+        self._reads += reads
+        if not self._was_mapped and self._reads * _MAPPED_AT_ONCE >= os.fstat(self.descriptor).st_size:
+            self._was_mapped = True
+            self._map = _core.map_file(self.descriptor, mapped_at_most())
+        return self._map
+
     def close(self) -> None:
         """Let go of the descriptor; reading again opens the file again."""
+        self._map, self._was_mapped, self._reads = None, False, 0
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)

@@ -66,11 +66,12 @@ def _read(
         for file in files:
             borrowed.append(file)
             descriptors.append(file.borrowed())
-        chunk, fault, lacking = _core.fetch_numbers(descriptors, tables, which, numbers)
+        maps = [file.mapped(len(numbers) // len(files)) for file in files]
+        chunk, fault, lacking = _core.fetch_numbers(descriptors, maps, tables, which, numbers)
         if lacking:
             for at, blocks in groupby(lacking, itemgetter(0)):
                 places[at].load(tables[at], [block for _, block in blocks])
-            chunk, fault, _ = _core.fetch_numbers(descriptors, tables, which, numbers)
+            chunk, fault, _ = _core.fetch_numbers(descriptors, maps, tables, which, numbers)
     finally:
         for file in borrowed:
             file.give_back()

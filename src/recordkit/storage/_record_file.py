@@ -305,6 +305,11 @@ class RecordFile:
         assert isinstance(self.file, LocalFile)
         return self._open_files.borrow(self.file)
 
+    def mapped(self, reads: int) -> _core.FileMap | None:
+        """Return a map of the borrowed file, if one pays for so many more reads at random places."""
+        assert isinstance(self.file, LocalFile)
+        return self.file.mapped(reads)
+
     def give_back(self) -> None:
         """Let the file be closed when others are wanted."""
         assert isinstance(self.file, LocalFile)

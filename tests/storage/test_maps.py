@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+import recordkit as rk
+from recordkit.storage import LocalFile, OpenFiles, RecordFile, fetch
+from recordkit.storage import _memory as memory
+from tests.dataset.files import save
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+PAYLOADS = [b"%06d" % number * 100 for number in range(3000)]  # 1.8 MB: 29 times what is mapped at once
+PIECES = 29
+
+
+@pytest.fixture(autouse=True)
+def limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    memory.mapped_at_most.cache_clear()
+    yield
+    memory.mapped_at_most.cache_clear()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return save(tmp_path / "data.tfrecord", PAYLOADS)
+
+
+def opened(path: Path) -> RecordFile:
+    return RecordFile(LocalFile(path), None, OpenFiles(2))
+
+
+def some(count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    return np.zeros(count, np.int64), np.random.default_rng(seed).integers(0, len(PAYLOADS), count)
+
+
+class TestMapped:
+    def test_a_file_is_mapped_when_it_was_read_at_many_places(self, path: Path) -> None:
+        file = LocalFile(path)
+
+        found = [file.mapped(PIECES // 2) for _ in range(4)]
+
+        assert found[0] is None
+        assert found[2] is not None
+        assert len(found[2]) == path.stat().st_size
+        assert found[3] is found[2]
+
+    def test_records_are_the_same_before_and_after(self, path: Path) -> None:
+        file = opened(path)
+
+        for seed in range(6):
+            which, numbers = some(PIECES // 2, seed)
+            assert list(fetch([file], which, numbers)) == [PAYLOADS[number] for number in numbers]
+        assert file.mapped(0) is not None
+
+    def test_none_is_mapped_where_that_is_not_wanted(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("RECORDKIT_MAPPED", "0")
+        file = opened(path)
+
+        which, numbers = some(100)
+        assert list(fetch([file], which, numbers)) == [PAYLOADS[number] for number in numbers]
+        assert file.mapped(0) is None
+
+    def test_a_file_that_is_too_large_is_not(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("RECORDKIT_MAPPED", "1MB")
+
+        assert LocalFile(path).mapped(1000) is None
+
+    def test_closing_and_pickling_let_go_of_it(self, path: Path) -> None:
+        file = LocalFile(path)
+        assert file.mapped(PIECES) is not None
+
+        copy = pickle.loads(pickle.dumps(file))
+        file.close()
+
+        assert copy.mapped(0) is None
+        assert file.mapped(0) is None
+
+    def test_a_file_that_is_cut_short_is_named_and_not_mapped_again(self, path: Path) -> None:
+        file = opened(path)
+        fetch([file], *some(PIECES))
+        assert file.mapped(0) is not None
+
+        os.truncate(path, 900_000)
+        with pytest.raises(rk.CorruptRecordError, match=r"data\.tfrecord: .*record 2000"):
+            fetch([file], np.zeros(3, np.int64), np.array([0, 2000, 1]))
+
+        assert list(fetch([file], np.zeros(2, np.int64), np.array([7, 3]))) == [PAYLOADS[7], PAYLOADS[3]]
+        assert file.mapped(1000) is None
+
+
+CUT_SHORT = """
+import faulthandler, os, sys, recordkit as rk
+pipe = rk.open(sys.argv[1], raw=True).shuffle(7).batch(10)
+print(sum(len(batch) for batch in pipe))
+if sys.argv[2] == "faulthandler":
+    faulthandler.enable()  # which takes the signal for itself
+os.truncate(sys.argv[1], 900_000)
+try:
+    print(sum(len(batch) for batch in pipe))
+except rk.CorruptRecordError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("also", ["nothing", "faulthandler"])
+def test_a_file_cut_short_while_it_is_shuffled_is_an_error_and_no_death(path: Path, also: str) -> None:
+    run = subprocess.run([sys.executable, "-c", CUT_SHORT, str(path), also], capture_output=True, text=True, timeout=60)
+
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout.startswith(f"3000\n{path}: record ")
+
+
+class TestMemory:
+    def test_a_container_has_less_than_its_machine(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        limit = tmp_path / "memory.max"
+        limit.write_text("1000000\n")
+        monkeypatch.setattr(memory, "_LIMITS", (str(limit), str(tmp_path / "none")))
+
+        assert memory.memory() == 1_000_000
+        assert memory.mapped_at_most() == 250_000
+
+    def test_no_limit_is_no_limit(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        limit = tmp_path / "memory.max"
+        limit.write_text("max\n")
+        monkeypatch.setattr(memory, "_LIMITS", (str(limit),))
+
+        assert memory.memory() == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
