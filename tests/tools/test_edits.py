@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import recordkit as rk
 from recordkit.errors import SchemaError, StorageError, TargetExistsError
+from recordkit.progress import Report, reporting
 from recordkit.storage import layers_of
 from tests import wire
 from tests.dataset.bases import SHAPES, build, compressions, counts, listing, raw, read, shapes
@@ -257,6 +258,16 @@ class TestFilterAndDelete:
 
         assert isinstance(caught.value.__cause__, ValueError)
         assert len(rk.open(path)) == 7
+
+    def test_deleting_says_how_far_it_has_come(self, tmp_path: Path) -> None:
+        path = build(tmp_path, "folder", [4, 5])
+        rk.delete(path, where="id == 0")
+        reports: list[Report] = []
+
+        with reporting(reports.append):
+            rk.delete(path, where="id == 6")
+
+        assert reports == [Report("looking at records", done, 8, "records") for done in (3, 8)]
 
     def test_nothing_deleted_is_no_layer(self, tmp_path: Path) -> None:
         path = build(tmp_path, "foreign", [4, 4])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recordkit import examples
+from recordkit import examples, progress
 from recordkit.dataset import Dataset, making_of, merged_chunk, open, rewritten  # noqa: A004
 from recordkit.errors import SchemaError
 from recordkit.expressions import Expression
@@ -353,12 +353,15 @@ def delete(
     keep, needed = _condition(where, schema, reads)
     making = making_of(records.own_schema or Schema({}), records.stack, needed)
     deleted: dict[str, NDArray[np.int64]] = {}
+    done, total = 0, len(dataset)
     for at, file in enumerate(records.files):
         assert isinstance(file.file, LocalFile)
-        found = [
-            part.record_numbers(0, len(part.chunk))[_wanted(keep, part, making)] for part in _jobs.parts_of(records, at)
-        ]
-        numbers = np.concatenate(found) if found else np.empty(0, np.int64)
+        found = [np.empty(0, np.int64)]
+        for part in _jobs.parts_of(records, at):
+            found.append(part.record_numbers(0, len(part.chunk))[_wanted(keep, part, making)])
+            done += len(part.chunk)
+            progress.step("looking at records", done, total, "records")
+        numbers = np.concatenate(found)
         if len(numbers):
             deleted[file.file.path.name] = numbers
     count = sum(map(len, deleted.values()))
