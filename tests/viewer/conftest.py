@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
 from recordkit import viewer
+from tests import debian
 from tests.viewer import datasets
 
 if TYPE_CHECKING:
@@ -29,12 +28,7 @@ expect.set_options(timeout=20_000)  # on a machine that does much else at the ti
 @pytest.fixture(scope="session")
 def chromium() -> str:
     """Where Chromium is; Debian's package is installed if it is not there."""
-    if shutil.which("chromium") is None:
-        for command in (["update"], ["install", "-y", "--no-install-recommends", "chromium"]):
-            subprocess.run(["apt-get", "-qq", *command], check=True, capture_output=True)
-    path = shutil.which("chromium")
-    assert path is not None
-    return path
+    return debian.program("chromium")
 
 
 @pytest.fixture(scope="session")
