@@ -97,18 +97,30 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[...
         leader, follower = pty.openpty()
         fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
         monkeypatch.setenv("COLUMNS", str(width))  # asked for before the terminal, which here is another one's
-        seen = bytearray()
-        reader = threading.Thread(target=_read_all, args=(leader, seen))
-        reader.start()
-        with open(follower, "w", encoding="utf-8") as screen, monkeypatch.context() as patch:  # noqa: PTH123 - a number
+        with (
+            reading(leader) as seen,
+            open(follower, "w", encoding="utf-8") as screen,  # noqa: PTH123 - a number
+            monkeypatch.context() as patch,
+        ):
             patch.setattr(sys, "stdout", screen)
             patch.setattr(sys, "stderr", screen)
             status = main(list(map(str, words)))
-        reader.join()
-        os.close(leader)
         return Done(status, seen.decode().replace("\r\n", "\n"))
 
     return running
+
+
+@contextmanager
+def reading(leader: int) -> Iterator[bytearray]:
+    """Give what comes to see on a terminal until its other end is closed; then this one is, too."""
+    seen = bytearray()
+    reader = threading.Thread(target=_read_all, args=(leader, seen))
+    reader.start()
+    try:
+        yield seen
+    finally:
+        reader.join()
+        os.close(leader)
 
 
 def _read_all(descriptor: int, seen: bytearray) -> None:

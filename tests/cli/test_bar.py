@@ -46,7 +46,13 @@ class TestLine:
         ],
     )
     def test_has_the_share_the_rate_and_the_time_left(self, report: Report, line: str, screen: Screen) -> None:
-        assert Bar(screen).line(report, 5.0) == line
+        assert Bar(screen).line(report, 5.0, 80) == line
+
+    def test_name_gives_way_where_it_is_too_long(self, screen: Screen) -> None:
+        report = Report("writing /a/long/way/down/to/a/file", 250, 1000, "rows")
+
+        assert Bar(screen).line(report, 5.0, 70) == f"writing /a/long/…  {'━' * 6}{'╌' * 18}  25%  50 rows/s  15 s left"
+        assert Bar(screen).line(report, 5.0, 30) == f"writing /a/…  {'━' * 6}{'╌' * 9}…"
 
 
 class TestWorking:
@@ -101,6 +107,22 @@ class TestWorking:
         assert caught == [KeyboardInterrupt]
         heed()  # what comes next is not stopped
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+    def test_what_cleans_up_after_ctrl_c_is_not_stopped_again(self, screen: Screen) -> None:
+        cleaned: list[str] = []
+
+        def interrupted() -> None:
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+            except KeyboardInterrupt:
+                progress.step("cleaning up", 1, 1, "files")
+                cleaned.append("all")
+                raise
+
+        with pytest.raises(KeyboardInterrupt), working(screen):
+            interrupted()
+
+        assert cleaned == ["all"]
 
     def test_in_another_thread_signals_are_left_alone(self, screen: Screen) -> None:
         done: list[Any] = []

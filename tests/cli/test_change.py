@@ -257,7 +257,7 @@ class TestAppend:
         dataset, lines = run("append", "data", "more"), run("append", "data", "more.jsonl", "--json")
 
         assert dataset.out == "1 record appended, 2 in all\n  data\n"
-        assert {**json.loads(lines.out), "path": ""} == {"path": "", "appended": 1, "skipped": 0, "records": 3}
+        assert json.loads(lines.out) == {"path": "data", "appended": 1, "skipped": 0, "records": 3}
         assert sorted(rk.open("data")[:]["id"].tolist()) == [1, 2, 3]
 
     @pytest.mark.parametrize(

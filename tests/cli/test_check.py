@@ -43,6 +43,13 @@ class TestVerify:
         assert bad.out.startswith("\x1b[1;31m1 file, 4 sound records")
         assert bad.bare == REPORT
 
+    def test_says_of_how_many_files_the_first_is(self, run: Callable[..., Done], damaged: str) -> None:
+        Path("more.tfrecord").write_bytes(Path(damaged).read_bytes())
+
+        done = run("verify", damaged, "more.tfrecord")
+
+        assert done.out.splitlines()[-1] == ("To keep what is sound: recordkit repair bad.tfrecord  # and 1 more file")
+
     def test_looks_into_payloads_where_asked_to(self, run: Callable[..., Done]) -> None:
         picture = images.encode(__import__("numpy").zeros((64, 64, 3), "uint8"), "jpeg")
         rk.write("a.tfrecord", [{"image": picture}, {"image": picture[:-200]}], {"image": "jpeg"})
@@ -120,8 +127,14 @@ class TestRepair:
         done = run("repair", "a.tfrecord", "-o", "b.tfrecord", "--accept", "zero_crc")
 
         assert refused.status == 1
-        assert "--accept zero_crc" in refused.err
+        assert refused.err.endswith("\n  To take them all the same: recordkit repair a.tfrecord --accept zero_crc\n")
         assert (done.status, list(rk.open("b.tfrecord", raw=True))) == (0, [b"one", b"two"])
+
+    def test_file_that_is_not_there_is_said_to_be(self, run: Callable[..., Done]) -> None:
+        done = run("repair", "data.bin")
+
+        assert (done.status, done.out) == (2, "")
+        assert done.err.startswith("error: data.bin: there is no such file or folder\n  ")
 
     @pytest.mark.parametrize("words", [("a", "b", "-o", "c.tfrecord"), ("folder",)])
     def test_wrong_use_is_status_2(self, words: tuple[str, ...], run: Callable[..., Done]) -> None:

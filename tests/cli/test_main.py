@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import signal
 import subprocess
@@ -106,6 +107,21 @@ class TestWrongUse:
         )
         assert done.err == "error: lable: not in the schema\n  Did you mean 'label'?\n"
 
+    def test_with_json_wrong_use_is_json_too(self, run: Callable[..., Done]) -> None:
+        done = run("count", "--json")
+
+        assert done.status == 2
+        assert json.loads(done.out) == {
+            "error": {
+                "type": "WrongUse",
+                "message": "the following arguments are required: PATH",
+                "advice": "How it is used: recordkit count --help",
+            }
+        }
+        assert done.err == (
+            "error: the following arguments are required: PATH\n  How it is used: recordkit count --help\n"
+        )
+
     def test_error_is_red_on_a_terminal(self, on_terminal: Callable[..., Done]) -> None:
         done = on_terminal("nothing")
 
@@ -137,6 +153,17 @@ class TestOutput:
 
         assert status == 0
         assert b"\\u2588" in out.getvalue()
+
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            ("recordkit.repair('a.tfrecord', ...) writes", "recordkit repair a.tfrecord writes"),
+            ("recordkit.repair('a b', ..., accept='zero_crc')", "recordkit repair 'a b' --accept zero_crc"),
+            ("recordkit.repair(src, dst) finds", "recordkit repair finds"),
+        ],
+    )
+    def test_what_to_do_is_a_command(self, words: str, said: str) -> None:
+        assert words_of(rk.StorageError(words, path="a")) == said
 
     def test_what_should_not_happen_is_two_lines_too(self) -> None:
         assert words_of(RuntimeError("odd")) == (

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
+import sys
 import threading
 import time
 from contextlib import contextmanager
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 _WAIT: Final = 0.4  # seconds: what is done sooner needs no bar
 _EVERY: Final = 0.1
 _SLOT: Final = 24
+_LEAST: Final = 12  # letters of a name
 
 _stopped = threading.Event()
 
@@ -62,8 +65,8 @@ def stop(number: int, frame: FrameType | None) -> None:
 
 
 def heed() -> None:
-    """Raise `KeyboardInterrupt` in any thread if the user has pressed Ctrl-C."""
-    if _stopped.is_set():
+    """Raise `KeyboardInterrupt` in any thread if the user has pressed Ctrl-C, but not in what cleans up after it."""
+    if _stopped.is_set() and sys.exc_info()[0] is not KeyboardInterrupt:
         raise KeyboardInterrupt
 
 
@@ -100,7 +103,7 @@ class Bar:
                 self._started = now
             if now - self._started >= _WAIT and now - self._drawn >= _EVERY:
                 self._drawn = now
-                self._draw(self.line(report, now - self._started))
+                self._draw(report, now - self._started)
 
     def _summed(self, report: Report) -> Report:
         """Return the rows of all parts, which threads write at the same time and one after the other."""
@@ -111,23 +114,16 @@ class Bar:
         self._parts[thread] = report.done
         return progress.Report(report.what, self._finished + sum(self._parts.values()), self._rows, "rows")
 
-    def line(self, report: Report, seconds: float) -> str:
-        """Return the line for a report, so many seconds after the start."""
-        what, done, total, unit = report.what, report.done, report.total, report.unit
-        rate = done / seconds if seconds > 0 else 0.0
-        if not total:
-            return f"{what}  {amount(done, unit)}  {amount(int(rate), unit)}/s"
-        share = min(1.0, done / total)
-        full = int(share * _SLOT)
-        left = _clock((total - done) / rate) if rate > 0 and done <= total else "?"
-        slot = f"{'━' * full}{'╌' * (_SLOT - full)}"
-        return f"{what}  {slot} {share:4.0%}  {amount(int(rate), unit)}/s  {left} left"
+    def line(self, report: Report, seconds: float, width: int) -> str:
+        """Return the line for a report, so many seconds after the start; where it is too long, the name gives way."""
+        from ._screen import cells, clean, cut
 
-    def _draw(self, line: str) -> None:
-        from ._screen import clean, cut
+        how_far = _how_far(report, seconds)
+        return cut(f"{cut(clean(report.what), max(_LEAST, width - cells(how_far) - 2))}  {how_far}", width)
 
-        width = self._screen.width or 80
-        self._screen.err.write(f"\r{cut(clean(line), width - 1)}\x1b[K")
+    def _draw(self, report: Report, seconds: float) -> None:
+        width = shutil.get_terminal_size().columns
+        self._screen.err.write(f"\r{self.line(report, seconds, width - 1)}\x1b[K")
         self._screen.err.flush()
         self._on_screen = True
 
@@ -138,6 +134,19 @@ class Bar:
                 self._screen.err.write("\r\x1b[K")
                 self._screen.err.flush()
                 self._on_screen = False
+
+
+def _how_far(report: Report, seconds: float) -> str:
+    """Return the share, the rate and the time left; without a total, what is done and the rate."""
+    done, total, unit = report.done, report.total, report.unit
+    rate = done / seconds if seconds > 0 else 0.0
+    if not total:
+        return f"{amount(done, unit)}  {amount(int(rate), unit)}/s"
+    share = min(1.0, done / total)
+    full = int(share * _SLOT)
+    left = _clock((total - done) / rate) if rate > 0 and done <= total else "?"
+    slot = f"{'━' * full}{'╌' * (_SLOT - full)}"
+    return f"{slot} {share:4.0%}  {amount(int(rate), unit)}/s  {left} left"
 
 
 def amount(number: int, unit: str) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from ._commands import SUMMARIES
 from ._parser import parser_of
+from ._screen import clean
 
 if TYPE_CHECKING:
     import argparse
@@ -60,5 +61,6 @@ def _fields(words: Sequence[str], last: str) -> list[str]:
         except (rk.RecordKitError, OSError):
             continue
         if schema is not None:
-            return [f"{done}{comma}{name}" for name in _starting(schema.names, start)]
+            shown = (name for name in schema.names if clean(name) == name)  # others would steer the terminal
+            return [f"{done}{comma}{name}" for name in _starting(shown, start)]
     return []

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import shlex
 import traceback
 from typing import TYPE_CHECKING, Any, Final
 
 from recordkit.errors import CorruptRecordError, RecordKitError, SchemaError, WrongFileError
+
+from ._parser import WrongUse
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -15,6 +18,11 @@ __all__ = ["as_dict", "in_shell_words", "status_of", "words_of"]
 
 # What the library says of its arguments, as options; the first that fits is used.
 _WORDS: Final = (
+    (
+        re.compile(r"\brecordkit\.repair\((['\"])(.*?)\1, \.\.\.(?:, accept=(['\"])(\w+)\3)?\)"),
+        lambda found: f"recordkit repair {shlex.quote(found[2])}" + (f" --accept {found[4]}" if found[4] else ""),
+    ),
+    (re.compile(r"\brecordkit\.repair\(src, dst\)"), "recordkit repair"),
     (re.compile(r"\boverlays=False\b"), "--no-overlays"),
     (re.compile(r"\bon_error=(['\"])skip\1"), "--skip-errors"),
     (re.compile(r"\b(accept|check|compression)=['\"](\w+)['\"]"), r"--\1 \2"),
@@ -45,6 +53,8 @@ def in_shell_words(message: str) -> str:
 
 def words_of(error: BaseException) -> str:
     """Return what is wrong, and what to do."""
+    if isinstance(error, WrongUse):
+        return str(error)
     if isinstance(error, RecordKitError):
         message = in_shell_words(str(error))
         return message.replace("Its traceback is above", _place_in_code(error.__cause__))

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
+_GOING_ON = ("add", "drop", "rename", "filter", "bake")
 _GO_ON = "\n  The same command goes on where it was."
-_FINE, _WRONG_USE, _INTERRUPTED, _BROKEN_PIPE = 0, 2, 130, 141
+_FINE, _INTERRUPTED, _BROKEN_PIPE = 0, 130, 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -43,7 +44,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         _hush(screen)
         return _BROKEN_PIPE
     except KeyboardInterrupt:
-        screen.tell("interrupted; nothing is half-made" + _GO_ON * ("--out" in words and "--no-resume" not in words))
+        goes_on = words[:1] != [] and words[0] in _GOING_ON and "--no-resume" not in words
+        screen.tell("interrupted; nothing is half-made" + _GO_ON * goes_on)
         return _INTERRUPTED
 
 
@@ -54,13 +56,10 @@ def _run(words: list[str], screen: Screen) -> int:
         return status
     except (BrokenPipeError, KeyboardInterrupt):
         raise
-    except WrongUse as error:
-        screen.error(str(error))
-        return _WRONG_USE
     except SystemExit as error:  # of argparse, after --help
         return int(error.code or 0)
     except Exception as error:
-        if os.environ.get("RECORDKIT_TRACEBACK"):
+        if os.environ.get("RECORDKIT_TRACEBACK") and not isinstance(error, WrongUse):
             raise
         _take_back(screen)
         if "--json" in words:
@@ -85,14 +84,15 @@ def _command(words: list[str], screen: Screen) -> int:
         raise _unknown(name)
     module = import_module(f"recordkit.cli.{name}")
     args = parser_of(name, module).parse_intermixed_args(rest)
-    with _quiet_log() if getattr(args, "skip_damaged", False) else nullcontext():
+    told = name == "demo" or any(getattr(args, option, False) for option in ("skip_damaged", "skip_errors"))
+    with _quiet_log() if told else nullcontext():
         status: int = module.run(args, screen)
     return status
 
 
 @contextmanager
 def _quiet_log() -> Iterator[None]:
-    """Keep the log from telling of damage, of which the command tells itself."""
+    """Keep the log from telling of what the command tells itself."""
     import logging
 
     log = logging.getLogger("recordkit")

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import recordkit as rk
+from recordkit import progress
 
 from ._parser import add_fields, add_paths, where, whole
 from ._screen import counted
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from recordkit.dataset import Dataset
+    from recordkit.storage import RecordFile
 
     from ._screen import Screen
 
-__all__ = ["add_reading", "add_selection", "opened", "rows", "tell_damage"]
+__all__ = ["add_reading", "add_selection", "matches", "opened", "rows", "tell_damage", "told", "total_of"]
+
+T = TypeVar("T")
 
 _ROWS = 256
 
@@ -47,6 +51,26 @@ def opened(args: argparse.Namespace, **options: Any) -> Dataset:
     return rk.open(where(args), split=args.split, overlays=args.overlays, on_error=on_error, **options)
 
 
+def total_of(dataset: Dataset, args: argparse.Namespace, screen: Screen) -> int | None:
+    """Return how many records there are, if someone watches how far they are read and it is known or soon found out."""
+    from recordkit.storage import LocalFile
+
+    def known(file: RecordFile) -> bool:
+        by_headers = args.where is not None and file.compression is None  # which is little beside a look at all
+        return file.shard is not None or (by_headers and isinstance(file.file, LocalFile))
+
+    watched = screen.draws and not args.skip_damaged
+    return len(dataset) if watched and all(map(known, dataset.shards)) else None
+
+
+def told(found: Iterable[T], total: int | None) -> Iterator[T]:
+    """Yield what is found, one a record, and report how far it has come."""
+    for number, each in enumerate(found, 1):
+        if number % _ROWS == 0:
+            progress.step("reading", number, total, "records")
+        yield each
+
+
 def tell_damage(dataset: Dataset, screen: Screen) -> int:
     """Say what was passed over, and return the status."""
     if not dataset.damage:
@@ -57,25 +81,24 @@ def tell_damage(dataset: Dataset, screen: Screen) -> int:
     return 1
 
 
-def rows(dataset: Dataset, args: argparse.Namespace, take: int | None) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the number and the fields of each record that is wanted."""
+def rows(
+    dataset: Dataset, args: argparse.Namespace, take: int | None, total: int | None = None
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the number and the fields of each record that is wanted, of so many in all."""
     if args.where is not None:
-        found = _matching(dataset, args.where, args.fields)
+        found = _matching(dataset, args.where, args.fields, total)
         yield from islice(found, args.skip, None if take is None else args.skip + take)
         return
     if args.fields is not None:
         dataset = dataset.select(*args.fields)
     dataset = dataset.skip(args.skip) if take is None else dataset.skip(args.skip).take(take)
     size = _ROWS if take is None else max(1, min(take, _ROWS))
-    number = args.skip
-    for batch in dataset.batch(size):
-        for row in batch.rows():
-            yield number, row
-            number += 1
+    wanted = None if total is None else min(max(0, total - args.skip), total if take is None else take)
+    yield from enumerate(told((row for batch in dataset.batch(size) for row in batch.rows()), wanted), args.skip)
 
 
-def matches(dataset: Dataset, where: str) -> Iterator[tuple[int, Any, Any]]:
-    """Yield the number of the first record, the columns and the mask of each batch."""
+def matches(dataset: Dataset, where: str, total: int | None = None) -> Iterator[tuple[int, Any, Any]]:
+    """Yield the number of the first record, the columns and the mask of each batch, of so many records in all."""
     from recordkit.expressions import Expression
 
     expression = Expression(where)
@@ -85,14 +108,17 @@ def matches(dataset: Dataset, where: str) -> Iterator[tuple[int, Any, Any]]:
     for batch in dataset.batch(_ROWS):
         yield first, batch, expression.mask(batch)
         first += len(batch)
+        progress.step("looking at records", first, total, "records")
 
 
-def _matching(dataset: Dataset, where: str, fields: list[str] | None) -> Iterator[tuple[int, dict[str, Any]]]:
+def _matching(
+    dataset: Dataset, where: str, fields: list[str] | None, total: int | None
+) -> Iterator[tuple[int, dict[str, Any]]]:
     from recordkit.expressions import Expression
 
     shown = dataset.schema.names if fields is None and dataset.schema is not None else tuple(fields or ())
     needed = dict.fromkeys([*shown, *Expression(where).names])
-    for first, batch, mask in matches(dataset.select(*needed), where):
+    for first, batch, mask in matches(dataset.select(*needed), where, total):
         for number in mask.nonzero()[0].tolist():
             row = batch.row(number)
             yield first + number, {name: row[name] for name in shown}

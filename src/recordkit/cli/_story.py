@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -81,6 +82,8 @@ class Story:
 
     def __init__(self, folder: Path, count: int, screen: Screen) -> None:
         self._train, self._folder, self._count, self._screen = folder / "train", folder, count, screen
+        folders = "|".join(re.escape(str(each)) for each in (folder.resolve(), folder))
+        self._inside = re.compile(rf"(?<![\w./-])(?:{folders})/")  # what is said of paths in it
         self._summary: list[list[str]] = []
         self._chapter = 0
         self._began = self._since = time.perf_counter()
@@ -100,7 +103,7 @@ class Story:
         self._since = time.perf_counter()
 
     def _say(self, text: object, *styles: str) -> None:
-        for line in str(text).replace(f"{self._folder.resolve()}/", "").replace(f"{self._folder}/", "").splitlines():
+        for line in self._inside.sub("", str(text)).splitlines():
             room = "  " + " " * (len(line) - len(line.lstrip()))
             for each in wrapped(line.lstrip(), self._screen.width and self._screen.width - len(room), "  "):
                 self._screen.print(room + (self._screen.style(each, *styles) if styles else each))
@@ -130,10 +133,17 @@ class Story:
 
     def _kill_at(self, pause: int) -> None:
         code = f"from recordkit.cli._story import write; write({str(self._train)!r}, {self._count}, {pause})"
-        with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
-            assert child.stdout is not None
-            child.stdout.readline()
-            child.send_signal(signal.SIGKILL)
+        with subprocess.Popen(
+            [sys.executable, "-c", code],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C is for this program, which kills the other in any case
+        ) as child:
+            try:
+                assert child.stdout is not None
+                child.stdout.readline()
+            finally:
+                child.send_signal(signal.SIGKILL)
 
     def _verify(self) -> None:
         """Check every byte."""

@@ -54,7 +54,7 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
     if args.shard_size is not None:
         options["shard_size"] = args.shard_size
     on_error: Any = "skip" if args.skip_errors else "raise"
-    with _source(args.source) as (lines, dataset), working(screen):
+    with _source(args.source) as (lines, dataset), working(screen, rows=_total(dataset, screen)):
         before = len(rk.open(args.path))
         with rk.append(args.path, on_error=on_error, **options) as writer:
             if lines is not None:
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
             else:
                 _write_batches(writer, dataset)
     written = writer.close()
-    facts = {"path": written.path, "appended": written.records, "skipped": written.skipped}
+    facts = {"path": args.path, "appended": written.records, "skipped": written.skipped}
     total = before + written.records
     if args.json:
         screen.json({**facts, "records": total})
@@ -94,6 +94,11 @@ def _source(text: str) -> Iterator[tuple[Iterable[bytes] | None, Any]]:
             yield file, None
         return
     yield None, rk.open(text)
+
+
+def _total(dataset: Any, screen: Screen) -> int | None:
+    """Return how many records come, if someone watches and it is known: not of lines."""
+    return len(dataset) if dataset is not None and screen.draws else None
 
 
 def _starts_as_lines(path: Path) -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from ._opened import add_reading, add_selection, matches, opened, rows, tell_damage
+from ._bar import working
+from ._opened import add_reading, add_selection, matches, opened, rows, tell_damage, told, total_of
 from ._parser import WrongUse, where, whole
 from ._screen import clean_json
 
@@ -48,15 +50,25 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
     """Print the records."""
     dataset = opened(args)
     if args.raw or args.tfrecord:
-        return _binary(dataset, args, screen)
-    if dataset.schema is None:
+        _check_binary(args, screen)
+    elif dataset.schema is None:
         raise _no_fields(dataset)
+    # Lines on a terminal are progress enough, and a bar would get between them.
+    with nullcontext() if screen.out.isatty() else working(screen):
+        total = None if screen.out.isatty() else total_of(dataset, args, screen)
+        if args.raw or args.tfrecord:
+            _write(dataset, args, screen, total)
+        else:
+            _print(dataset, args, screen, total)
+    return tell_damage(dataset, screen)
+
+
+def _print(dataset: Dataset, args: argparse.Namespace, screen: Screen, total: int | None) -> None:
     from ._values import line_of
 
-    for _, row in rows(dataset, args, args.take):
+    for _, row in rows(dataset, args, args.take, total):
         line = line_of(_sized(row) if args.bytes == "size" else row)
         screen.print(clean_json(json.dumps(line, ensure_ascii=False, allow_nan=False)))
-    return tell_damage(dataset, screen)
 
 
 def _no_fields(dataset: Dataset) -> WrongUse:
@@ -79,18 +91,20 @@ def _sized(value: Any) -> Any:
 # --- As they are
 
 
-def _binary(dataset: Dataset, args: argparse.Namespace, screen: Screen) -> int:
+def _check_binary(args: argparse.Namespace, screen: Screen) -> None:
     if args.fields is not None:
         message = "--fields is for JSON lines\n  recordkit drop DATA FIELD --out DIR writes records without a field."
         raise WrongUse(message)
     if screen.out.isatty():
         message = "these are bytes, and would upset the terminal\n  Send them to a file or a pipe."
         raise WrongUse(message)
+
+
+def _write(dataset: Dataset, args: argparse.Namespace, screen: Screen, total: int | None) -> None:
     out = screen.out.buffer
-    for payload in _payloads(dataset, args):
+    for payload in _payloads(dataset, args, total):
         out.write(_framed(payload) if args.tfrecord else payload)
     out.flush()
-    return tell_damage(dataset, screen)
 
 
 def _framed(payload: bytes) -> bytes:
@@ -99,10 +113,10 @@ def _framed(payload: bytes) -> bytes:
     return records.pack(payload)
 
 
-def _payloads(dataset: Dataset, args: argparse.Namespace) -> Iterator[bytes]:
+def _payloads(dataset: Dataset, args: argparse.Namespace, total: int | None) -> Iterator[bytes]:
     if args.where is None:
         dataset = dataset.skip(args.skip)
-        yield from (dataset if args.take is None else dataset.take(args.take)).records()
+        yield from told((dataset if args.take is None else dataset.take(args.take)).records(), args.take or total)
         return
     if where(args) == "-" or args.skip_damaged:
         message = (
@@ -114,7 +128,7 @@ def _payloads(dataset: Dataset, args: argparse.Namespace) -> Iterator[bytes]:
     payloads = opened(args, raw=True)
     numbers = (
         first + number
-        for first, _, mask in matches(dataset.select(*Expression(args.where).names), args.where)
+        for first, _, mask in matches(dataset.select(*Expression(args.where).names), args.where, total)
         for number in mask.nonzero()[0].tolist()
     )
     chosen = islice(numbers, args.skip, None if args.take is None else args.skip + args.take)

@@ -15,11 +15,15 @@ EXAMPLES: Final = (
     "recordkit completion fish > ~/.config/fish/completions/recordkit.fish",
 )
 
+# Names of fields are data: a shell must never take them for anything else, whatever letters are in them.
 _BASH: Final = """\
 _recordkit() {
-    local found="$(recordkit __complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)"
-    local IFS=$'\\n'
-    COMPREPLY=($(compgen -W "$found" -- "${COMP_WORDS[COMP_CWORD]}"))
+    local word
+    COMPREPLY=()
+    while IFS= read -r word; do
+        case "$word" in *[!A-Za-z0-9_/.,:=@%+-]*) printf -v word %q "$word" ;; esac
+        [[ -n "$word" ]] && COMPREPLY+=("$word")
+    done < <(recordkit __complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
 }
 complete -o default -F _recordkit recordkit"""
 _ZSH: Final = """\
@@ -30,7 +34,15 @@ _recordkit() {
 }
 compdef _recordkit recordkit"""
 _FISH: Final = """\
-complete -c recordkit -a '(recordkit __complete (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'"""
+function __recordkit
+    set -l found (recordkit __complete (commandline -opc)[2..] (commandline -ct) 2>/dev/null)
+    if test -n "$found"
+        printf '%s\\n' $found
+    else
+        __fish_complete_path (commandline -ct)
+    end
+end
+complete -c recordkit -f -a '(__recordkit)'"""
 _SCRIPTS: Final = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from ._bar import working
-from ._opened import add_reading, matches, opened, tell_damage
+from ._opened import add_reading, matches, opened, tell_damage, told, total_of
 from ._parser import add_json
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
     """Print how many."""
     dataset = opened(args)
     with working(screen):
-        records = _count(dataset, args)
+        records = _count(dataset, args, screen)
         files = {file.name: file.count for file in dataset.shards} if args.files else {}
     if args.json:
         screen.json({"records": records, **({"files": files} if args.files else {})})
@@ -47,14 +47,15 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
     return tell_damage(dataset, screen)
 
 
-def _count(dataset: Any, args: argparse.Namespace) -> int:
+def _count(dataset: Any, args: argparse.Namespace, screen: Screen) -> int:
     if args.where is not None:
         from recordkit.expressions import Expression
 
         selected = dataset.select(*Expression(args.where).names)
-        return sum(int(mask.sum()) for _, _, mask in matches(selected, args.where))
+        total = total_of(dataset, args, screen)
+        return sum(int(mask.sum()) for _, _, mask in matches(selected, args.where, total))
     from recordkit.storage import PipeFile
 
     if args.skip_damaged or any(isinstance(file.file, PipeFile) for file in dataset.shards):
-        return sum(1 for _ in dataset.records())
+        return sum(1 for _ in told(dataset.records(), None))
     return len(dataset)

@@ -28,9 +28,12 @@ _OPTIONAL: Final = {
     "ml_dtypes": ("bfloat16", "bfloat16"),
     "pyarrow": ("Parquet, CSV and Arrow tables", "arrow"),
     "pandas": ("data frames", "pandas"),
-    "torch": ("PyTorch", None),
-    "jax": ("JAX", None),
-    "tensorflow": ("TensorFlow; recordkit needs none", None),
+    "starlette": ("the page of recordkit view", "viewer"),
+    "uvicorn": ("the page of recordkit view", "viewer"),
+    "torch": ("PyTorch", "torch"),
+    "jax": ("JAX", "jax"),
+    "datasets": ("datasets of Hugging Face", "huggingface"),
+    "tensorflow": ("TensorFlow; recordkit needs none", "tensorflow"),
 }
 _SAME: Final = {"tensorflow": ("tensorflow", "tensorflow-cpu", "tensorflow-macos", "tf-nightly")}
 

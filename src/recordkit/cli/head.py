@@ -6,13 +6,14 @@ import json
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from ._opened import add_reading, add_selection, opened, rows, tell_damage
+from ._bar import working
+from ._opened import add_reading, add_selection, opened, rows, tell_damage, total_of
 from ._parser import add_json, whole
 from ._screen import cells, clean, clean_json, cut
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Iterable
 
     from ._screen import Screen
 
@@ -35,7 +36,10 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
     """Print the first records."""
     dataset = opened(args)
     if dataset.schema is not None:
-        found: Iterator[tuple[int, Any]] = rows(dataset, args, args.count)
+        found: Iterable[tuple[int, Any]] = rows(dataset, args, args.count)
+        if args.where is not None:  # they may be far down
+            with working(screen):
+                found = list(rows(dataset, args, args.count, total_of(dataset, args, screen)))
     else:
         found = enumerate(islice(dataset.skip(args.skip).records(), args.count), args.skip)
     if args.json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import recordkit as rk
@@ -52,6 +53,8 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
         raise WrongUse(message)
     reports = []
     for source in args.file:
+        if not Path(source).exists():
+            rk.open(source)  # which says so, and what is there
         target = args.out or f"{source}.repaired"
         with working(screen):
             report = rk.repair(source, target, nested=args.nested, overwrite=args.overwrite, accept=args.accept)

@@ -8,7 +8,7 @@ import recordkit as rk
 
 from ._bar import working
 from ._parser import add_json, add_paths, add_workers, where
-from ._screen import clean, wrapped
+from ._screen import clean, counted, wrapped
 
 if TYPE_CHECKING:
     import argparse
@@ -58,5 +58,5 @@ def _print(report: Verified, screen: Screen) -> None:
             screen.print(room + each)
     damaged = [file for file in report.files if file.verdict == "damaged"]
     if damaged:
-        more = f"  # and {len(damaged) - 1:,} more files" * (len(damaged) > 1)
+        more = f"  # and {counted(len(damaged) - 1, 'more file')}" * (len(damaged) > 1)
         screen.print(f"To keep what is sound: {screen.style(f'recordkit repair {damaged[0].path}', 'cyan')}{more}")
