@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordkit import _core
-from recordkit.columns import Batch, BytesColumn, Column, Ragged
+from recordkit.columns import Batch, BytesColumn, Column, Ragged, _runs
 
 ROWS = st.lists(st.lists(st.integers(-9, 9), max_size=4), max_size=6)
 TEXTS = st.lists(st.text(max_size=4), max_size=6)
@@ -369,3 +369,24 @@ class TestPadding:
         ):
             with pytest.raises(ValueError, match="do not fit"):
                 _core.pad(values, np.array(starts), fill, np.zeros(shape, np.uint8))
+
+
+class TestRuns:
+    @pytest.mark.parametrize("dtype", ["uint8", "float32", "int64", "U3", "O"])
+    @pytest.mark.parametrize("inner", [(), (2,), (0,)])
+    @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 3)), max_size=6))
+    def test_are_copied_in_any_order(self, dtype: str, inner: tuple[int, ...], runs: list[tuple[int, int]]) -> None:
+        values = np.arange(9 * int(np.prod(inner))).astype(dtype).reshape(9, *inner)
+        starts = np.array([start for start, _ in runs], np.int64)
+
+        found = _runs.picked(values, starts, _runs.running(np.array([length for _, length in runs], np.int64)))
+
+        expected = [row for start, length in runs for row in values[start : start + length].tolist()]
+        assert (found.tolist(), found.dtype, found.shape[1:]) == (expected, values.dtype, inner)
+
+    def test_the_core_refuses_runs_that_do_not_fit(self) -> None:
+        values, out = np.zeros(4, np.uint8), np.zeros(2, np.uint8)
+
+        for starts, offsets in (([3], [0, 2]), ([-1], [0, 2]), ([0], [0, 3]), ([0], [1, 2]), ([0, 0], [0, 3, 2])):
+            with pytest.raises(ValueError, match="do not fit"):
+                _core.pick_runs(values, np.array(starts), np.array(offsets), 1, out)

@@ -1,6 +1,7 @@
-// Columns of rows that differ in length.
+// Rows of columns: filled up, picked, and swapped.
 #include "bindings/bindings.h"
 #include "core/pad.h"
+#include "core/pick.h"
 
 namespace recordkit {
 namespace {
@@ -8,6 +9,7 @@ namespace {
 using namespace nb::literals;
 using Bytes = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Starts = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Room = nb::ndarray<uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Rectangle = nb::ndarray<uint8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 void pad(Bytes values, Starts starts, Bytes fill, Rectangle rectangle) {
@@ -24,15 +26,53 @@ void pad(Bytes values, Starts starts, Bytes fill, Rectangle rectangle) {
            {rectangle.data(), rectangle.size()});
 }
 
+void swap(Rectangle buffers, Rectangle rows, size_t width, Starts slots) {
+  const size_t count = width ? buffers.shape(1) / width : 0;
+  const std::span<const int64_t> places{slots.data(), slots.size()};
+  bool fits = buffers.shape(0) == rows.shape(0) && rows.shape(1) == places.size() * width;
+  for (size_t i = 0; fits && i < places.size(); ++i) fits = static_cast<uint64_t>(places[i]) < count;
+  if (!fits) throw nb::value_error("slots that do not fit the rows or the buffers");
+  const nb::gil_scoped_release release;
+  for (size_t i = 0; i < rows.shape(0); ++i) {
+    swap_rows({buffers.data() + i * buffers.shape(1), buffers.shape(1)},
+              {rows.data() + i * rows.shape(1), rows.shape(1)}, width, places);
+  }
+}
+
+void pick(Bytes values, Starts starts, Starts offsets, size_t item, Room out) {
+  const std::span<const int64_t> from{starts.data(), starts.size()}, to{offsets.data(), offsets.size()};
+  const uint64_t there = item ? values.size() / item : 0;
+  bool fits =
+      to.size() == from.size() + 1 && to[0] == 0 && static_cast<uint64_t>(to.back()) * item == out.size();
+  for (size_t i = 0; fits && i < from.size(); ++i) {
+    fits = to[i] <= to[i + 1] && from[i] >= 0 && static_cast<uint64_t>(from[i]) <= there &&
+           static_cast<uint64_t>(to[i + 1] - to[i]) <= there - static_cast<uint64_t>(from[i]);
+  }
+  if (!fits) throw nb::value_error("runs that do not fit the values or the room");
+  const nb::gil_scoped_release release;
+  pick_runs({values.data(), values.size()}, from, to, item, {out.data(), out.size()});
+}
+
+#define RECORDKIT_BYTES "numpy.typing.NDArray[numpy.uint8]"
+#define RECORDKIT_INTS "numpy.typing.NDArray[numpy.int64]"
+
 }  // namespace
 
 void bind_columns(nb::module_& m) {
   m.def("pad", &pad, "values"_a, "starts"_a, "fill"_a, "rectangle"_a,
-        nb::sig(
-            "def pad(values: numpy.typing.NDArray[numpy.uint8], starts: numpy.typing.NDArray[numpy.int64], "
-            "fill: numpy.typing.NDArray[numpy.uint8], rectangle: numpy.typing.NDArray[numpy.uint8]) -> None"),
+        nb::sig("def pad(values: " RECORDKIT_BYTES ", starts: " RECORDKIT_INTS ", fill: " RECORDKIT_BYTES
+                ", rectangle: " RECORDKIT_BYTES ") -> None"),
         "Lay the bytes of rows, which begin at `starts` in values of as many bytes as `fill`, into a "
         "rectangle.");
+  m.def("swap_rows", &swap, "buffers"_a.noconvert(), "rows"_a.noconvert(), "width"_a, "slots"_a,
+        nb::sig("def swap_rows(buffers: " RECORDKIT_BYTES ", rows: " RECORDKIT_BYTES
+                ", width: int, slots: " RECORDKIT_INTS ") -> None"),
+        "Swap rows of `width` bytes with those in slots of a buffer, one after the other; for every column, "
+        "each of which is a line of `buffers` and of `rows`.");
+  m.def("pick_runs", &pick, "values"_a, "starts"_a, "offsets"_a, "item"_a, "out"_a.noconvert(),
+        nb::sig("def pick_runs(values: " RECORDKIT_BYTES ", starts: " RECORDKIT_INTS
+                ", offsets: " RECORDKIT_INTS ", item: int, out: " RECORDKIT_BYTES ") -> None"),
+        "Copy runs of values of `item` bytes, which begin at `starts`, to where `offsets` say.");
 }
 
 }  // namespace recordkit

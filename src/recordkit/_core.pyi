@@ -249,3 +249,13 @@ def pad(values: numpy.typing.NDArray[numpy.uint8], starts: numpy.typing.NDArray[
     """
     Lay the bytes of rows, which begin at `starts` in values of as many bytes as `fill`, into a rectangle.
     """
+
+def swap_rows(buffers: numpy.typing.NDArray[numpy.uint8], rows: numpy.typing.NDArray[numpy.uint8], width: int, slots: numpy.typing.NDArray[numpy.int64]) -> None:
+    """
+    Swap rows of `width` bytes with those in slots of a buffer, one after the other; for every column, each of which is a line of `buffers` and of `rows`.
+    """
+
+def pick_runs(values: numpy.typing.NDArray[numpy.uint8], starts: numpy.typing.NDArray[numpy.int64], offsets: numpy.typing.NDArray[numpy.int64], item: int, out: numpy.typing.NDArray[numpy.uint8]) -> None:
+    """
+    Copy runs of values of `item` bytes, which begin at `starts`, to where `offsets` say.
+    """

@@ -124,11 +124,11 @@ class Batch:
         >>> Batch({"label": np.array([1, 2, 3])}, 3).take(slice(1, None))["label"]
         array([2, 3])
         """
-        rows = len(range(*index.indices(self._rows))) if isinstance(index, slice) else len(index)
         cut = isinstance(index, slice)
+        rows = len(range(*index.indices(self._rows))) if isinstance(index, slice) else len(index)
         columns = {
             # A view costs less than the promise of one.
-            name: column[index] if cut and isinstance(column, np.ndarray) else partial(_taken, self, name, index)
+            name: column[index] if cut and type(column) is np.ndarray else partial(_taken, self, name, index)
             for name, column in self._columns.items()
         }
         return Batch(columns, rows, {name: mask[index] for name, mask in self._valid.items()})

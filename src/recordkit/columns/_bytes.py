@@ -9,6 +9,8 @@ import numpy as np
 
 from recordkit import _arrow
 
+from ._runs import picked, running
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -74,7 +76,11 @@ class BytesColumn:
         if isinstance(index, int | np.integer) and len(self.shape) == 1:
             return self._value(range(len(self))[int(index)])
         inner = self.shape[1:]
-        size = int(np.prod(inner, dtype=np.int64))
+        size = math.prod(inner)
+        if isinstance(index, slice):
+            start, stop, step = index.indices(len(self))
+            if step == 1:
+                return self._cut(start * size, max(start, stop) * size, (max(start, stop) - start, *inner))
         rows = np.arange(len(self))[index]
         values = (rows.reshape(-1, 1) * size + np.arange(size)).ravel()
         return self._take(values, inner if rows.ndim == 0 else (len(rows), *inner))
@@ -83,16 +89,15 @@ class BytesColumn:
         value = self.data[self.offsets[i] : self.offsets[i + 1]].tobytes()
         return value.decode() if self.text else value
 
+    def _cut(self, start: int, stop: int, shape: tuple[int, ...]) -> BytesColumn:
+        offsets = self.offsets[start : stop + 1]
+        data = self.data[offsets[0] : offsets[-1]]
+        return BytesColumn(data, offsets - offsets[0], text=self.text, shape=shape)
+
     def _take(self, values: NDArray[np.int64], shape: tuple[int, ...]) -> BytesColumn:
-        starts, lengths = self.offsets[values], self.lengths[values]
-        offsets = np.zeros(len(values) + 1, np.int64)
-        np.cumsum(lengths, out=offsets[1:])
-        contiguous = len(values) > 0 and bool((values[1:] == values[:-1] + 1).all())
-        if contiguous:
-            data = self.data[starts[0] : starts[0] + offsets[-1]]
-        else:
-            data = self.data[np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])]
-        return BytesColumn(data, offsets, text=self.text, shape=shape)
+        starts = self.offsets[values]
+        offsets = running(self.offsets[values + 1] - starts)
+        return BytesColumn(picked(self.data, starts, offsets), offsets, text=self.text, shape=shape)
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ._bytes import BytesColumn
-from ._ragged import Ragged, running
+from ._ragged import Ragged
+from ._runs import running
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,6 +9,7 @@ import numpy as np
 from recordkit import _arrow, _core
 
 from ._bytes import BytesColumn
+from ._runs import picked, running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -83,6 +84,10 @@ class Ragged:
         return len(self.shapes) if self.shapes is not None else len(self.offsets[0]) - 1
 
     def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            start, stop, step = index.indices(len(self))
+            if step == 1:
+                return self._cut(start, max(start, stop))
         if not isinstance(index, int | np.integer):
             return self._take(np.arange(len(self))[index])
         row = range(len(self))[int(index)]
@@ -95,15 +100,21 @@ class Ragged:
         values = self.values[int(start) : int(stop)]
         return values if self.shapes is None else values.reshape(tuple(self.shapes[row].tolist()))
 
+    def _cut(self, start: int, stop: int) -> Ragged:
+        shapes = None if self.shapes is None else self.shapes[start:stop]
+        return Ragged(*_cut(self.values, self.offsets, start, stop), shapes)
+
     def _take(self, rows: NDArray[np.int64]) -> Ragged:
         shapes = None if self.shapes is None else self.shapes[rows]
-        picked, levels = rows, []
+        entries, levels = rows, []
         for level in self.offsets:
-            lengths = (level[1:] - level[:-1])[picked]
-            ends = running(lengths)
+            starts = level[entries]
+            ends = running(level[entries + 1] - starts)
             levels.append(ends)
-            picked = np.repeat(level[:-1][picked] - ends[:-1], lengths) + np.arange(ends[-1])
-        return Ragged(self.values[picked], levels, shapes)
+            if len(levels) == len(self.offsets) and isinstance(self.values, np.ndarray):
+                return Ragged(picked(self.values, starts, ends), levels, shapes)
+            entries = np.repeat(starts - ends[:-1], np.diff(ends)) + np.arange(ends[-1])
+        return Ragged(self.values[entries], levels, shapes)
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
@@ -146,13 +157,6 @@ def _padded(values: NDArray[Any], level: NDArray[np.int64], fill: Any) -> NDArra
         flat = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
         _core.pad(flat, np.ascontiguousarray(level, np.int64), filling, padded.reshape(len(padded), -1).view(np.uint8))
     return padded
-
-
-def running(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where each of these lengths begins, and the end."""
-    offsets = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    return offsets
 
 
 def _cut(

@@ -154,8 +154,7 @@ class Windows:
         starts = self.starts(seed, epoch)
         found = np.empty(len(places), np.int64)
         windows = np.searchsorted(starts, places, side="right") - 1
-        for window in np.unique(windows).tolist():
-            mine = windows == window
+        for window, mine in _each(windows):
             start, stop = int(starts[window]), int(starts[window + 1])
             within = permuted(places[mine] - start, stop - start, seed, epoch, _WITHIN + window)
             found[mine] = self._behind(within, window, seed, epoch)
@@ -221,10 +220,12 @@ class Interleave(Said):
 
     def up(self, places: Numbers, before: int, epoch: int, facts: Facts) -> Numbers:
         """Return where the elements are taken from."""
-        return self.turns(facts.ends).up(places)
+        return self.turns(facts.ends.tobytes()).up(places)
 
-    def turns(self, ends: Numbers) -> Turns:
+    @lru_cache(maxsize=4)  # noqa: B019 - it is a few numbers a file
+    def turns(self, file_ends: bytes) -> Turns:
         """Return which files take turns, from each place on where that changes."""
+        ends = np.frombuffer(file_ends, np.int64)
         sizes = np.diff(ends, prepend=0).tolist()
         firsts = (ends - np.diff(ends, prepend=0)).tolist()
         waiting = [file for file in range(len(sizes)) if sizes[file]][::-1]
@@ -274,8 +275,8 @@ class Turns:
         """Return the records at these places."""
         found = np.empty(len(places), np.int64)
         turns = np.searchsorted(self._places, places, side="right") - 1
-        for number in np.unique(turns).tolist():
-            mine, turn = turns == number, self._rounds[number]
+        for number, mine in _each(turns):
+            turn = self._rounds[number]
             block, within = np.divmod(places[mine] - turn.place, turn.block)
             around, file = np.divmod(block, len(turn.firsts))
             found[mine] = np.array(turn.firsts, np.int64)[file] + around * turn.block + within
@@ -498,11 +499,19 @@ def _up(ops: Sequence[Op | Repeat], counts: Sequence[int], places: Numbers, epoc
         # What stands before it is another epoch in each pass.
         passes, places = np.divmod(places, before)
         found = np.empty(len(places), np.int64)
-        for number in np.unique(passes).tolist():
-            mine = passes == number
+        for number, mine in _each(passes):
             found[mine] = _up(ops[:at], counts[:at], places[mine], op.epoch(epoch, number), facts)
         return found
     return places
+
+
+def _each(groups: Numbers) -> Iterator[tuple[int, slice | NDArray[np.bool_]]]:
+    """Yield each number that is among these, and where: nearly always, it is one."""
+    if len(groups) and (groups == groups[0]).all():
+        yield int(groups[0]), slice(None)
+        return
+    for number in np.unique(groups).tolist():
+        yield number, groups == number
 
 
 def _count(ops: Sequence[Op | Repeat], records: int) -> int:

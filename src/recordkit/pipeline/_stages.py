@@ -10,7 +10,7 @@ import threading
 from collections import deque
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,10 +21,11 @@ from recordkit.workers import AUTO
 
 from . import _order
 from ._blocks import Block, Told, cut, cut_block, each, elements, joined
+from ._buffer import Buffer
 from ._order import REST, SLOTS, permuted
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Sequence
+    from collections.abc import Generator, Iterable, Iterator, Sequence
 
     from ._blocks import Mark, Upstream, Values
 
@@ -226,59 +227,51 @@ class BufferShuffle(_order.Said):
             at += count
 
     def _shuffled(self, upstream: Upstream, epoch: int) -> Generator[Values, None, None]:
-        held: list[Values] = []
-        buffer: Values | None = None
         drawn = 0
         with closing(upstream(None, epoch)) as blocks:
-            for block in blocks:
-                values = block.values
-                if buffer is None:
-                    room = self.buffer - sum(map(len, held))
-                    held.append(cut(values, 0, room))
-                    if len(values) < room:
-                        continue
-                    buffer, values = joined(held), cut(values, room, len(values))
-                if len(values):
-                    given, buffer = self._swapped(buffer, values, drawn, epoch)
-                    drawn += len(values)
-                    yield given
-        buffer = buffer if buffer is not None else joined(held) if held else []
+            values = (block.values for block in blocks)
+            buffer, left = self._filled(values)
+            for parts in _gathered(chain([left], values), self.buffer // 4):
+                count = sum(map(len, parts))
+                slots = permuted(np.arange(drawn, drawn + count), _DRAWN, self.seed, epoch, SLOTS) % len(buffer)
+                drawn += count
+                yield buffer.swapped(parts, slots)
         if len(buffer):
-            yield _picked(buffer, permuted(np.arange(len(buffer)), len(buffer), self.seed, epoch, REST))
+            yield buffer.in_order(permuted(np.arange(len(buffer)), len(buffer), self.seed, epoch, REST))
 
-    def _swapped(self, buffer: Values, values: Values, drawn: int, epoch: int) -> tuple[Values, Values]:
-        """Return what comes out when values go in, one after the other, and the buffer then."""
-        size, count = len(buffer), len(values)
-        slots = permuted(np.arange(drawn, drawn + count), _DRAWN, self.seed, epoch, SLOTS) % size
-        if isinstance(buffer, list) and isinstance(values, list):
-            return _swapped_in_place(buffer, values, slots.tolist()), buffer
-        # A slot holds what came into it last: of these values, or what was in the buffer.
-        order = np.argsort(slots, kind="stable")
-        again = np.flatnonzero(slots[order][1:] == slots[order][:-1])
-        out = slots.copy()
-        out[order[again + 1]] = size + order[again]
-        kept = np.arange(size)
-        kept[slots] = size + np.arange(count)
-        both = joined([buffer, values])
-        return _picked(both, out), _picked(both, kept)
+    def _filled(self, values: Iterator[Values]) -> tuple[Buffer, Values]:
+        """Return the first elements as a buffer, and those that came with the last of them."""
+        held, room = [], self.buffer
+        for some in values:
+            held.append(cut(some, 0, room))
+            if len(some) >= room:
+                return Buffer(joined(held)), cut(some, room, len(some))
+            room -= len(some)
+        return Buffer(joined(held) if held else []), []
 
 
-def _swapped_in_place(buffer: list[Any], values: list[Any], slots: list[int]) -> list[Any]:
-    """Put values into a buffer, and return what was in their slots: a block may be small, and the buffer large."""
-    given = []
-    for slot, value in zip(slots, values, strict=True):
-        given.append(buffer[slot])
-        buffer[slot] = value
-    return given
+def _gathered(values: Iterable[Values], most: int) -> Generator[list[Values], None, None]:
+    """Yield rows several blocks at a time, in the end `most` of them: there is work to do for every column of each.
 
-
-def _picked(values: Values, places: Any) -> Values:
-    if not isinstance(values, Batch):
-        return [values[i] for i in places.tolist()]
-    taken = values.take(places)
-    for name in taken:  # now: else every block would hold on to all those before it
-        taken[name]
-    return taken
+    Those that came before an error come before it.
+    """
+    parts: list[Values] = []
+    count, enough = 0, 1
+    try:
+        for some in values:
+            if len(some):
+                parts.append(some)
+                count += len(some)
+            if parts and (count >= enough or isinstance(some, list)):
+                yield parts
+                enough = min(2 * count, most)
+                parts, count = [], 0
+    except Exception:
+        if parts:
+            yield parts
+        raise
+    if parts:
+        yield parts
 
 
 @dataclass(frozen=True)
