@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recordkit import _core
+from recordkit.columns import Batch
 from recordkit.errors import MalformedPayloadError, SchemaError
 from recordkit.schema import Schema
 from recordkit.storage import LocalFile
 
+from ._ahead import Ahead
 from ._batching import Columns, Part
 
 if TYPE_CHECKING:
@@ -24,12 +26,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from recordkit.columns import Batch
     from recordkit.records import Chunk
     from recordkit.storage import Layer, RecordFile
 
 
-_SPAN_RECORDS, _SPAN_BYTES, _SPANS_KEPT = 16384, 1 << 20, 8
+_AHEADS_KEPT = 8
 
 
 class Stack:
@@ -42,8 +43,7 @@ class Stack:
     def __init__(self, layers: Sequence[Layer] = ()) -> None:
         self.layers = tuple(layers)
         self._checked: set[str] = set()
-        self._spans: OrderedDict[tuple[str, int], Chunk] = OrderedDict()
-        self._span_sizes: dict[str, int] = {}
+        self._aheads: OrderedDict[tuple[Any, ...], Ahead] = OrderedDict()
         self._deleted: dict[str, NDArray[np.int64]] = {}
         self._lock = threading.Lock()
 
@@ -114,36 +114,17 @@ class Stack:
         self.check(file)
         return layer.files[_name_of(file)]
 
-    def span(self, file: RecordFile, start: int, stop: int) -> tuple[Part, int]:
-        """Return a part that has records [start, stop) of a layer's file, and where in it they begin.
-
-        Its records are small, and many batches are read one after the other: more are fetched than are asked for, and
-        kept for a while.
-        """
-        size = self._span_size(file)
-        number = start // size
-        if stop > (number + 1) * size:
-            return Part(file.span(start, stop - start), file.name, file), 0
-        key = file.name, number
-        chunk = self._spans.get(key)
-        if chunk is None:
-            with self._lock:  # others that want the same wait for it
-                chunk = self._spans.get(key)
-                if chunk is None:
-                    first = number * size
-                    chunk = self._spans[key] = file.span(first, min(size, file.count - first))
-                    if len(self._spans) > _SPANS_KEPT:
-                        self._spans.popitem(last=False)
-        return Part(chunk, file.name, file), start - number * size
-
-    def _span_size(self, file: RecordFile) -> int:
-        """How many records of a layer's file are fetched at once: a power of two, so that batches seldom lie across."""
-        size = self._span_sizes.get(file.name)
-        if size is None:
-            assert file.shard is not None
-            fit = _SPAN_BYTES * file.count // max(1, file.shard.raw_bytes)
-            size = self._span_sizes[file.name] = 1 << max(0, min(fit, _SPAN_RECORDS).bit_length() - 1)
-        return size
+    def ahead(self, layer: Layer, columns: Columns, file: RecordFile) -> Ahead:
+        """Return what reads a layer beside a file of the base, for batches that come one after the other."""
+        key = id(layer), file.name, columns.names
+        ahead = self._aheads.get(key)
+        if ahead is None:
+            beside = self.file_of(layer, file)
+            with self._lock:
+                ahead = self._aheads.setdefault(key, Ahead(beside, columns))
+                if len(self._aheads) > _AHEADS_KEPT:
+                    self._aheads.popitem(last=False)
+        return ahead
 
     def deleted(self, file: RecordFile) -> NDArray[np.int64]:
         """Return the numbers of the records of a file that were deleted, in rising order.
@@ -206,27 +187,25 @@ class Layered:
 
     def batch(self, part: Part, start: int, stop: int) -> Batch:
         """Return records as columns."""
-        beside = []
-        for layer, columns in self.added:
-            aligned, at = self._aligned(layer, part, start, stop)
-            beside.append(columns.batch(aligned, at, at + stop - start))
-        return self.merged(self.base.batch(part, start, stop), beside)
+        base = self.base.batch(part, start, stop)
+        return self.merged(base, [self._beside(*added, part, start, stop) for added in self.added])
 
-    def _aligned(self, layer: Layer, part: Part, start: int, stop: int) -> tuple[Part, int]:
-        """Return what has the records of a layer that stand beside those of a part, and where they begin."""
+    def _beside(self, layer: Layer, columns: Columns, part: Part, start: int, stop: int) -> Batch:
+        """Return what a layer has for records [start, stop) of a part."""
         assert part.file is not None
-        file = self.stack.file_of(layer, part.file)
         if part.numbers is None:
             first = part.chunk.first_record
-            return self.stack.span(file, first + start, first + stop)
-        return Part(file.fetch(part.record_numbers(start, stop)), file.name, file), 0
+            return self.stack.ahead(layer, columns, part.file).batch(first + start, first + stop)
+        file = self.stack.file_of(layer, part.file)
+        fetched = Part(file.fetch(part.record_numbers(start, stop)), file.name, file)
+        return columns.batch(fetched, 0, stop - start)
 
     def joined(self, parts: Sequence[Part]) -> Batch:
         """Return the records of all parts as columns."""
         beside = []
         for layer, columns in self.added:
-            aligned = [(*self._aligned(layer, part, 0, len(part.chunk)), len(part.chunk)) for part in parts]
-            beside.append(columns.joined([whole.cut(at, at + count) for whole, at, count in aligned]))
+            batches = [self._beside(layer, columns, part, 0, len(part.chunk)) for part in parts]
+            beside.append(Batch.joined(batches) if batches else columns.joined([]))
         return self.merged(self.base.joined(parts), beside)
 
     def merged(self, base: Batch, beside: Sequence[Batch]) -> Batch:
