@@ -181,5 +181,27 @@ TEST(nothing_is_written_behind_the_picture) {
   }
 }
 
+TEST(large_picture_is_resized_as_its_parts_are) {
+  std::mt19937 random(17);
+  const Picture<uint8_t> from = drawn<uint8_t>(random, 300, 31, 3);
+  for (const size_t width : {87, 90, 94})  // rows that begin anywhere in memory
+    for (const size_t before : {0, 1, 3}) {
+      const size_t size = 300 * width * 3;
+      const auto stride = static_cast<ptrdiff_t>(width * 3);
+      std::vector<float> whole(before + size + 8, -1), part(width * 3);
+      const float scale[] = {1, 0.5f, 2}, shift[] = {0, 1, -60};
+      resize<uint8_t, float>(from.view(), {whole.data() + before, 300, width, 3, stride},
+                             Resampling::bilinear, false, scale, shift);
+      for (size_t y = 0; y < 300; ++y) {
+        const Pixels<const uint8_t> row{from.values.data() + y * 93, 1, 31, 3, 93};
+        resize<uint8_t, float>(row, {part.data(), 1, width, 3, stride}, Resampling::bilinear, false, scale,
+                               shift);
+        CHECK(std::equal(part.begin(), part.end(), whole.data() + before + y * width * 3));
+      }
+      CHECK(std::all_of(whole.begin(), whole.begin() + before, [](float value) { return value == -1; }));
+      CHECK(std::all_of(whole.end() - 8, whole.end(), [](float value) { return value == -1; }));
+    }
+}
+
 }  // namespace
 }  // namespace recordkit
