@@ -13,7 +13,7 @@ from recordkit.errors import CorruptRecordError, SchemaError
 
 from ._arrays import checked_dtype, checked_size, factors, normalise, number_of, resize_into
 from ._decode import Dct, jpeg_pixels, png_pixels
-from ._headers import as_bytes, header_of
+from ._headers import as_picture, header_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from ._arrays import Method, PixelType
-    from ._headers import Header
+    from ._headers import Header, Picture
 
-_KEPT: Final = 4
-_LEAST_KEPT, _MOST_KEPT = 1 << 20, 64 << 20  # bytes
+_KEPT: Final = 256 << 20  # bytes in all
+_LEAST_KEPT, _MOST_KEPT = 1 << 20, 64 << 20  # of one batch
 _NOBODY: Final = 2
 
 _CHANNELS: Final = (1, 3, 4, None)
@@ -118,7 +118,7 @@ class _Memory:
     """Memory of batches that nobody holds any more, for those to come: fresh pages cost half as much as resizing."""
 
     def __init__(self) -> None:
-        self._kept: list[bytearray] = []
+        self._kept: list[NDArray[np.uint8]] = []
         self._lock = threading.Lock()
 
     def array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -127,15 +127,17 @@ class _Memory:
         if not _LEAST_KEPT <= size <= _MOST_KEPT:
             return np.empty(shape, dtype)
         with self._lock:
-            return np.frombuffer(self._free(size), dtype).reshape(shape)
+            return self._free(size).view(dtype).reshape(shape)
 
-    def _free(self, size: int) -> bytearray:
-        for at in range(len(self._kept)):
+    def _free(self, size: int) -> NDArray[np.uint8]:
+        for at in reversed(range(len(self._kept))):
             # An array holds on to the memory that it stands in. This list and the call do, too.
             if len(self._kept[at]) == size and sys.getrefcount(self._kept[at]) == _NOBODY:
                 self._kept.append(self._kept.pop(at))
                 return self._kept[-1]
-        self._kept = [*self._kept[1 - _KEPT :], bytearray(size)]
+        self._kept.append(np.empty(size, np.uint8))
+        while sum(map(len, self._kept)) > _KEPT:
+            del self._kept[0]
         return self._kept[-1]
 
 
@@ -157,7 +159,7 @@ class _Scratch:
 def _pixels(place: int, picture: Any, wish: _Wish, scratch: _Scratch | None = None) -> NDArray[np.uint8]:
     """Return the pixels `[h,w,channels]` of one of many pictures, which errors name."""
     try:
-        data = _checked_bytes(picture)
+        data = _checked_picture(picture)
         header = header_of(data)
         channels = wish.channels or header.channels
         if header.kind == "png":
@@ -185,7 +187,7 @@ def _channels_of(pictures: Sequence[Buffer]) -> int:
     if not len(pictures):
         return 3
     try:
-        return header_of(_checked_bytes(pictures[0])).channels
+        return header_of(_checked_picture(pictures[0])).channels
     except (CorruptRecordError, SchemaError) as error:
         raise _named(error, 0) from None
 
@@ -206,9 +208,9 @@ def _checked_wish(size: Any, channels: Any, dct: Any, scaled: bool) -> _Wish:
     return _Wish(None if size is None else checked_size(size), channels, dct, scaled)
 
 
-def _checked_bytes(picture: Any) -> bytes:
+def _checked_picture(picture: Any) -> Picture:
     try:
-        return as_bytes(picture)
+        return as_picture(picture)
     except TypeError:
         found = type(picture).__name__
         message = f"expected the bytes of a picture, found {found}"

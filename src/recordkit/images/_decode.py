@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
-from ._headers import as_bytes, corrupt, header_of, png_chunks, too_deep, too_large
+from ._headers import as_picture, corrupt, header_of, png_chunks, too_deep, too_large
 from ._libraries import pillow, simplejpeg
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Buffer
 
-    from ._headers import Header
+    from ._headers import Header, Picture
 
 Dct: TypeAlias = Literal["accurate", "fast"]
 
@@ -51,7 +51,7 @@ def decode(data: Buffer) -> NDArray[Any]:
         ...
     recordkit.errors.CorruptRecordError: ... bytes of a jpeg that cannot be decoded: Premature end of JPEG file
     """
-    picture = as_bytes(data)
+    picture = as_picture(data)
     header = header_of(picture)
     if header.kind == "jpeg":
         pixels = jpeg_pixels(picture, header)
@@ -63,7 +63,7 @@ def decode(data: Buffer) -> NDArray[Any]:
 
 
 def jpeg_pixels(
-    picture: bytes,
+    picture: Picture,
     header: Header,
     channels: int | None = None,
     *,
@@ -104,7 +104,7 @@ def jpeg_pixels(
     return _checked(picture, pixels, height, width, channels)
 
 
-def png_pixels(picture: bytes, header: Header, channels: int | None = None) -> NDArray[Any]:
+def png_pixels(picture: Picture, header: Header, channels: int | None = None) -> NDArray[Any]:
     """Return the pixels `[h,w,channels]` of a PNG: uint16 if it is grey of 16 bits and no channels are asked for.
 
     Args:
@@ -128,7 +128,7 @@ def png_pixels(picture: bytes, header: Header, channels: int | None = None) -> N
     return _checked(picture, pixels, header.height, header.width, channels or header.channels)
 
 
-def _cmyk_pixels(picture: bytes, channels: int) -> NDArray[np.uint8]:
+def _cmyk_pixels(picture: Picture, channels: int) -> NDArray[np.uint8]:
     """Return a JPEG made for print in other colours, which libjpeg does not make of it."""
     pillow("decoding a jpeg in CMYK")
     from PIL.JpegImagePlugin import JpegImageFile
@@ -136,7 +136,7 @@ def _cmyk_pixels(picture: bytes, channels: int) -> NDArray[np.uint8]:
     return _pillow_pixels(picture, JpegImageFile, _MODES[channels])
 
 
-def _pillow_pixels(picture: bytes, opener: Any, mode: str) -> NDArray[Any]:
+def _pillow_pixels(picture: Picture, opener: Any, mode: str) -> NDArray[Any]:
     """Return what Pillow decodes; its opener is called by itself, since Image.open refuses pictures for being large."""
     try:
         with opener(io.BytesIO(picture)) as image:
@@ -157,7 +157,7 @@ def _repeated(grey: NDArray[np.uint8], channels: int) -> NDArray[np.uint8]:
     return pixels
 
 
-def _checked(picture: bytes, pixels: NDArray[Any], *expected: int) -> NDArray[Any]:
+def _checked(picture: Picture, pixels: NDArray[Any], *expected: int) -> NDArray[Any]:
     if pixels.shape != expected:
         raise corrupt(picture, f"its header says {list(expected)}, its pixels are {list(pixels.shape)}")
     return pixels

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import zlib
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
@@ -14,9 +15,12 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 Kind: TypeAlias = Literal["jpeg", "png"]
+Picture: TypeAlias = "bytes | memoryview[int]"  # the latter of bytes side by side
 
 # What every picture of a kind begins with.
 SIGNATURES: Final[dict[str, bytes]] = {"jpeg": b"\xff\xd8\xff", "png": b"\x89PNG\r\n\x1a\n"}
+
+_MARKER: Final = re.compile(b"\xff[^\xff]")  # fill bytes may stand before it
 
 _PNG_DEPTHS: Final = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
 _PNG_CHANNELS: Final = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
@@ -29,7 +33,7 @@ def kind(data: Buffer) -> Kind | None:
     >>> kind(b"\x89PNG\r\n\x1a\n..."), kind(b"GIF89a")
     ('png', None)
     """
-    start = bytes(memoryview(data)[:8]) if isinstance(data, bytes | bytearray) else as_bytes(data)
+    start = bytes(as_picture(data)[:8])
     if start.startswith(SIGNATURES["jpeg"]):
         return "jpeg"
     return "png" if start.startswith(SIGNATURES["png"]) else None
@@ -46,7 +50,7 @@ def size(data: Buffer) -> tuple[int, int, int]:
     >>> size(encode(np.zeros((4, 6, 3), np.uint8), "png"))
     (4, 6, 3)
     """
-    header = header_of(as_bytes(data))
+    header = header_of(as_picture(data))
     return header.height, header.width, header.channels
 
 
@@ -61,7 +65,7 @@ class Header(NamedTuple):
     components: int
 
 
-def header_of(picture: bytes) -> Header:
+def header_of(picture: Picture) -> Header:
     """Return a picture's header, or raise."""
     found = kind(picture)
     if found is None:
@@ -69,15 +73,12 @@ def header_of(picture: bytes) -> Header:
     return _jpeg_header(picture) if found == "jpeg" else _png_header(picture)
 
 
-def _jpeg_header(picture: bytes) -> Header:
+def _jpeg_header(picture: Picture) -> Header:
     """Return what the frame header (SOF) says, found by stepping from marker to marker."""
     place = 2
-    while 0 <= (place := picture.find(b"\xff", place)) < len(picture) - 1:
-        marker = picture[place + 1]
-        if marker == 0xFF:  # fill bytes may stand before a marker
-            place += 1
-            continue
-        place += 2
+    while found := _MARKER.search(picture, place):
+        place = found.end()
+        marker = picture[place - 1]
         if marker in (0xD9, 0xDA):  # the end, or pixels, before any header
             break
         if marker <= 0x01 or 0xD0 <= marker <= 0xD8:  # these have no length
@@ -89,7 +90,7 @@ def _jpeg_header(picture: bytes) -> Header:
     raise corrupt(picture, "it has no frame header")
 
 
-def _frame_header(picture: bytes, place: int, length: int) -> Header:
+def _frame_header(picture: Picture, place: int, length: int) -> Header:
     if length < 8 or len(picture) < place + length:
         raise corrupt(picture, "it ends inside its frame header")
     bits, height, width, components = struct.unpack_from(">BHHB", picture, place + 2)
@@ -98,7 +99,7 @@ def _frame_header(picture: bytes, place: int, length: int) -> Header:
     return Header("jpeg", height, width, min(components, 3), bits, components)
 
 
-def _png_header(picture: bytes) -> Header:
+def _png_header(picture: Picture) -> Header:
     """Return what IHDR says; a palette has a fourth channel if some of its colours are transparent."""
     chunks = png_chunks(picture)
     name, start, length = next(chunks)
@@ -125,14 +126,14 @@ def _has_transparency(chunks: Iterator[tuple[bytes, int, int]]) -> bool:
     return False
 
 
-def png_chunks(picture: bytes) -> Iterator[tuple[bytes, int, int]]:
+def png_chunks(picture: Picture) -> Iterator[tuple[bytes, int, int]]:
     """Yield the name, place and length of each chunk, up to the end; each is checked against its checksum."""
     place = len(SIGNATURES["png"])
     while True:
         if place + 12 > len(picture):
             raise corrupt(picture, f"it ends inside the chunk at byte {place}")
         length = int.from_bytes(picture[place : place + 4], "big")
-        name, end = picture[place + 4 : place + 8], place + 8 + length
+        name, end = bytes(picture[place + 4 : place + 8]), place + 8 + length
         if end + 4 > len(picture):
             raise corrupt(picture, f"it ends inside the chunk at byte {place}")
         if zlib.crc32(memoryview(picture)[place + 4 : end]) != int.from_bytes(picture[end : end + 4], "big"):
@@ -143,12 +144,15 @@ def png_chunks(picture: bytes) -> Iterator[tuple[bytes, int, int]]:
         place = end + 4
 
 
-def as_bytes(data: Buffer) -> bytes:
-    """Return the bytes of a buffer, copied only if they are not `bytes`."""
-    return data if isinstance(data, bytes) else bytes(memoryview(data))
+def as_picture(data: Buffer) -> Picture:
+    """Return the bytes of a buffer, copied only if they do not stand side by side."""
+    if isinstance(data, bytes):
+        return data
+    view = memoryview(data)
+    return view if view.format == "B" and view.ndim == 1 and view.contiguous else bytes(view)
 
 
-def corrupt(picture: bytes, why: str) -> CorruptRecordError:
+def corrupt(picture: Picture, why: str) -> CorruptRecordError:
     """Return the error for a picture that cannot be decoded, or for what is none."""
     count = f"{len(picture)} byte{'' if len(picture) == 1 else 's'}"
     what = kind(picture)
@@ -156,7 +160,7 @@ def corrupt(picture: bytes, why: str) -> CorruptRecordError:
     return CorruptRecordError(message, kind="bad_picture")
 
 
-def too_large(picture: bytes, header: Header) -> CorruptRecordError:
+def too_large(picture: Picture, header: Header) -> CorruptRecordError:
     """Return the error for a header that asks for more memory than its bytes earn."""
     return corrupt(picture, f"its header says {header.height} x {header.width} pixels, more than so few bytes hold")
 

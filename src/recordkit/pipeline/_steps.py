@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -210,7 +211,7 @@ class DecodeImages:
         if not isinstance(column, BytesColumn) or column.text:
             raise self._no_pictures(batch, column)
         try:
-            return _pixels(images.decode_batch(column.to_list(), self.size, **dict(self.options)))
+            return _pixels(images.decode_batch(_encoded(column), self.size, **dict(self.options)))
         except CorruptRecordError as error:
             where = "" if error.record is None else f"{place(int(piece.ends[error.record]) - 1)}: "
             message = f"{where}{self.field}: {error}"
@@ -237,6 +238,14 @@ class DecodeImages:
         size = f", size={self.size}" if self.size else ""
         options = "".join(f", {name}={value!r}" for name, value in self.options)
         return f"DecodeImages({self.field!r}{size}{options})"
+
+
+def _encoded(column: BytesColumn) -> Sequence[Any]:
+    """Return the pictures of a column where they stand: they are large."""
+    if len(column.shape) > 1:
+        return column.to_list()
+    data = column.data.data
+    return [data[start:stop] for start, stop in pairwise(column.offsets.tolist())]
 
 
 def _pixels(pictures: Any) -> Any:
