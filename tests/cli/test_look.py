@@ -245,6 +245,18 @@ class TestHead:
             seen = on_terminal(command, "a.tfrecord", width=200).bare
             assert not set("\x1b\x07\x9b\u202e\r") & set(seen.replace("\r\x1b[K", "")), command
 
+    def test_nothing_in_a_record_steers_it_through_the_log(self, run: Callable[..., Done]) -> None:
+        name = b"\x1b[2J"
+        feature = b"\x0a\x04" + name + b"\x12\x05\x1a\x03\x0a\x01\x01"
+        steps = b"\x0a\x04" + name + b"\x12\x07\x0a\x05\x1a\x03\x0a\x01\x01"
+        both = b"\x0a\x0f\x0a\x0d" + feature + b"\x12\x11\x0a\x0f" + steps
+        Path("a.tfrecord").write_bytes(records.pack(both))
+
+        done = run("schema", "a.tfrecord")
+
+        assert done.status == 0
+        assert done.err.startswith("\\x1b[2J: a feature and a feature list have this name")
+
     def test_json_has_the_values(self, run: Callable[..., Done], train: str) -> None:
         done = run("head", train, "-n", "1", "--skip", "4", "--fields", "id,point", "--json")
 

@@ -15,10 +15,10 @@ import pytest
 import recordkit as rk
 from recordkit import records
 
+from .conftest import Done
+
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from .conftest import Done
 
 
 def npy() -> bytes:
@@ -35,6 +35,8 @@ def zipped() -> bytes:
 
 
 EXAMPLE = bytes.fromhex("0a0c0a0a0a016112051a030a0101")
+# As a Frame of Waymo's begins: a context with a name, the time, a pose, a camera's picture.
+FRAME = b"\x0a\x0b\x0a\x09segment-1\x10\x95\xb1\xbd\xd5\xad\x8f\xe4\x02\x1a\x03\x0a\x01\x00\x22\x02\x08\x01"
 CONVERT = "recordkit opens TFRecord files: read this with its own library, and write it with recordkit.write."
 FETCH = "The download failed and its answer was saved in place of the file: fetch the file again."
 LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22e\nsize 12345\n"
@@ -123,6 +125,7 @@ class TestOtherPayloads:
             (b"\x09\x00\x00\x80\x38\x99\xd6\xd7\x41\x1a\x0dbrain.Event:2", "tf.Event, as TensorBoard reads"),
             ("zwölf Boxkämpfer".encode(), "text"),
             (b"\x08\x96\x01\x12\x03abc\x1d\x00\x00\x80\x3f", "a protobuf message, but no Example"),
+            (FRAME, "a protobuf message, but no Example"),
             (b"\xff\xfe\xfd" * 9, "bytes, but no Example"),
             (b"", "none: the payloads are empty"),
         ],
@@ -135,6 +138,19 @@ class TestOtherPayloads:
         assert (done.status, done.err) == (0, "")
         assert "\n  records     3\n" in done.out
         assert f"\n  message     {message}\n" in done.out
+
+    def test_of_lists_of_examples_are_not_taken_for_sequences(self, run: Callable[..., Done]) -> None:
+        list_with_context = b"".join(field + bytes([len(EXAMPLE)]) + EXAMPLE for field in (b"\x0a", b"\x0a", b"\x12"))
+        Path("a.tfrecord").write_bytes(records.pack(list_with_context) * 3)
+
+        done = run("info", "a.tfrecord")
+
+        assert (done.status, done.err) == (0, "")
+        assert done.out == (
+            "a.tfrecord\n  records     3\n  size        192 bytes in 1 file\n  compression none\n"
+            "  message     ExampleListWithContext, as TF-Ranking has them\n  a record is 48 bytes\n\n"
+            "  first payload: 48 bytes: 0a 0e 0a 0c 0a 0a 0a 01 61 12 05 1a…\n"
+        )
 
     def test_of_sequence_examples_have_fields(self, run: Callable[..., Done]) -> None:
         schema = rk.Schema({"id": "int64"}, sequences={"step": "float32"})
@@ -154,6 +170,7 @@ class TestCompression:
         [
             ("a.tfrecord.gz", lambda data: data, "none"),
             ("a.tfrecord", gzip.compress, "gzip"),
+            ("a.tfrecord", lambda data: gzip.compress(data, mtime=0), "gzip"),
             ("a.tfrecord", zlib.compress, "zlib"),
         ],
     )
@@ -185,26 +202,37 @@ class TestFolders:
             Path("data", name).write_bytes(b"0 27\n")
         Path("data", "part-0.tfrecord").write_bytes(files[0].read_bytes())
 
-        assert run("count", "data").out == "3\n"
+        for found in (["data"], ["data/*"], sorted(map(str, Path("data").iterdir()))):  # the last by the shell
+            assert run("count", *found) == Done(0, "3\n")
 
-    def test_shard_that_is_missing_is_named(self, run: Callable[..., Done], train: str) -> None:
+    def test_marker_alone_is_opened_as_it_is(self, run: Callable[..., Done]) -> None:
+        Path("_SUCCESS").touch()
+
+        assert run("count", "_SUCCESS") == Done(0, "0\n")
+
+    def test_shard_that_is_missing_is_named(self, run: Callable[..., Done]) -> None:
         Path("data").mkdir()
-        data = next(Path(train).glob("*00000*.tfrecord")).read_bytes()
-        for number in (0, 1, 3):
-            Path("data", f"a-{number:05d}-of-00004.tfrecord").write_bytes(data)
+        for number in range(128):
+            if number != 31:
+                Path("data", f"a-{number:05d}-of-00128.tfrecord").write_bytes(records.pack(EXAMPLE))
 
-        done = run("info", "data")
+        done, verified = run("info", "data"), run("verify", "data")
 
-        assert (done.status, done.out) == (2, "")
-        assert "00002" in done.err
+        words = "data/a-?????-of-00128.tfrecord: 127 of 128 shards are there; 00031 is missing\n"
+        advice = "  Bring them back, or pass the files as a list to read what is left.\n"
+        assert done == Done(2, "", f"error: {words}{advice}")
+        assert verified == Done(1, f"127 files, 127 sound records, 3.81 KB: 1 problem\n  {words}")
 
-    def test_two_totals_of_one_name_are_refused(self, run: Callable[..., Done], train: str) -> None:
+    def test_two_totals_of_one_name_are_refused(self, run: Callable[..., Done]) -> None:
         Path("data").mkdir()
-        data = next(Path(train).glob("*00000*.tfrecord")).read_bytes()
         for name in ("a-00000-of-00002", "a-00001-of-00002", "a-00000-of-00001"):
-            Path("data", f"{name}.tfrecord").write_bytes(data)
+            Path("data", f"{name}.tfrecord").write_bytes(records.pack(EXAMPLE))
 
-        done = run("info", "data")
+        done, verified = run("info", "data"), run("verify", "data")
 
-        assert (done.status, done.out) == (2, "")
-        assert "of-00001" in done.err or "totals" in done.err
+        words = "data: 'a' has shards of 2 sets: 1 file of 00001 and 2 files of 00002\n"
+        advice = (
+            "  One may be left from an earlier run. Remove it, or pass a glob such as 'a-?????-of-00001.tfrecord'.\n"
+        )
+        assert done == Done(2, "", f"error: {words}{advice}")
+        assert verified == Done(1, f"3 files, 3 sound records, 90 bytes: 1 problem\n  {words}")

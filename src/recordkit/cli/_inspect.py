@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from recordkit import _core, examples
+from recordkit import _core, examples, records
 from recordkit.errors import CorruptRecordError, RecordKitError, SchemaError
 from recordkit.schema import Schema
 from recordkit.storage import LocalFile, PipeFile
@@ -29,6 +29,7 @@ _FILES: Final = 8
 _BYTES: Final = 32 << 20
 _RECORDS: Final = 4096
 _BATCH: Final = 64
+_LISTS: Final = "ExampleListWithContext, as TF-Ranking has them"
 _COUNTED: Final = 64 << 20  # bytes of compressed files that are decompressed only to count
 
 
@@ -85,6 +86,9 @@ def inspect(dataset: Dataset) -> Facts:
     parts = [_start(file, _BYTES // len(chosen), -(-_RECORDS // len(chosen)), damage) for file in chosen]
     chunk = _core.join([part for part, _ in parts])
     survey = examples.survey(chunk)
+    listed = _are_lists_with_context(survey, chunk)
+    if listed:
+        survey = replace(survey, message="other", features={}, lists={})
     schema, problem = _schema(dataset, survey, chunk)
     if dataset._records.stack:
         schema = dataset.schema  # with what was added, without what was hidden
@@ -93,14 +97,14 @@ def inspect(dataset: Dataset) -> Facts:
         batches = (schema.decode(chunk) for chunk in [chunk] if schema is not None)
     stats, problem = _stats(schema, batches) if schema is not None else (None, problem)
     pipe = any(isinstance(file.file, PipeFile) for file in files)
-    records = sum(count for _, count in parts if count is not None) if pipe else _count(dataset, damage)
+    total = sum(count for _, count in parts if count is not None) if pipe else _count(dataset, damage)
     return Facts(
         name=dataset._name,
         files=files,
         bytes=None if pipe else sum(file.file.size for file in files),
-        records=records,
+        records=total,
         compressions=tuple(sorted({file.compression or "none" for file in chosen})),
-        message=survey.message if schema is not None and len(chunk) else _message(survey, chunk, damaged=bool(damage)),
+        message=_LISTS if listed else _message(survey, chunk, damaged=bool(damage), told=schema is not None),
         looked_at=len(chosen),
         chunk=chunk,
         survey=survey,
@@ -117,8 +121,8 @@ def inspect(dataset: Dataset) -> Facts:
 def _start(file: RecordFile, size: int, count: int, damage: list[Damage]) -> tuple[Chunk, int | None]:
     """Return the first records of a file; of a pipe, also how many come in all."""
     stream = file.stream(tell=damage.append) if isinstance(file.file, LocalFile) else file.stream()
-    chunks, held, records = [], 0, 0
-    while (held < size and records < count) or isinstance(file.file, PipeFile):
+    chunks, held, seen = [], 0, 0
+    while (held < size and seen < count) or isinstance(file.file, PipeFile):
         try:
             chunk = stream.read()
         except CorruptRecordError as error:
@@ -126,11 +130,11 @@ def _start(file: RecordFile, size: int, count: int, damage: list[Damage]) -> tup
             break
         if chunk is None:
             break
-        if held < size and records < count:
-            chunks.append(chunk.slice(0, min(len(chunk), count - records)))
+        if held < size and seen < count:
+            chunks.append(chunk.slice(0, min(len(chunk), count - seen)))
             held += chunk.nbytes
-        records += len(chunk)
-    return _core.join(chunks), records
+        seen += len(chunk)
+    return _core.join(chunks), seen
 
 
 def _as_damage(error: CorruptRecordError, file: RecordFile) -> Damage:
@@ -187,11 +191,11 @@ def _layer_words(layer: Any) -> str:
 # --- What payloads are that are no Examples
 
 
-def _message(survey: Survey, chunk: Chunk, *, damaged: bool) -> str:
+def _message(survey: Survey, chunk: Chunk, *, damaged: bool, told: bool) -> str:
     payloads = [chunk[number] for number in range(min(len(chunk), 64))]
     if not payloads:
         return "not known: no record is sound" if damaged else "none: there is no record"
-    if survey.features or survey.lists:
+    if told or survey.features or survey.lists:
         return survey.message
     if not any(payloads):
         return "none: the payloads are empty"
@@ -210,6 +214,27 @@ def _is_text(payload: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return all(letter.isprintable() or letter in "\t\r\n" for letter in text)
+
+
+def _are_lists_with_context(survey: Survey, chunk: Chunk) -> bool:
+    """Tell whether payloads are lists of Examples: they can be taken for Examples whose features have no values."""
+    found = [*survey.features.values(), *survey.lists.values()]
+    if not found or any(each.kinds for each in found):
+        return False
+    inner = examples.survey(records.pack_many(_first_fields(chunk[0])))
+    return inner.message == "Example" and any(each.kinds for each in inner.features.values())
+
+
+def _first_fields(payload: bytes) -> list[bytes]:
+    """Return what stands under number 1 in a message whose fields all have a length."""
+    found, at = [], 0
+    while at < len(payload):
+        tag, at = _varint(payload, at)
+        length, at = _varint(payload, at)
+        if tag == 0x0A:
+            found.append(payload[at : at + length])
+        at += length
+    return found
 
 
 def _is_message(payload: bytes) -> bool:

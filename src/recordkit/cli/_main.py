@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, TextIO
@@ -15,7 +15,7 @@ import recordkit
 from ._commands import GROUPS, SUMMARIES
 from ._errors import as_dict, status_of, words_of
 from ._parser import WrongUse, parser_of
-from ._screen import Screen
+from ._screen import Screen, clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -85,23 +85,28 @@ def _command(words: list[str], screen: Screen) -> int:
     module = import_module(f"recordkit.cli.{name}")
     args = parser_of(name, module).parse_intermixed_args(rest)
     told = name == "demo" or any(getattr(args, option, False) for option in ("skip_damaged", "skip_errors"))
-    with _quiet_log() if told else nullcontext():
+    with _log(screen, quiet=told):
         status: int = module.run(args, screen)
     return status
 
 
 @contextmanager
-def _quiet_log() -> Iterator[None]:
-    """Keep the log from telling of what the command tells itself."""
+def _log(screen: Screen, *, quiet: bool) -> Iterator[None]:
+    """Show what the log has to say, names of fields made safe; if quiet, only what the command does not tell itself."""
     import logging
 
-    log = logging.getLogger("recordkit")
-    before = log.level
-    log.setLevel(logging.ERROR)
+    class Cleaned(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            return clean(super().format(record))
+
+    log, handler = logging.getLogger("recordkit"), logging.StreamHandler(screen.err)
+    handler.setFormatter(Cleaned())
+    handler.setLevel(logging.ERROR if quiet else logging.WARNING)
+    log.addHandler(handler)
     try:
         yield
     finally:
-        log.setLevel(before)
+        log.removeHandler(handler)
 
 
 def _unknown(name: str) -> WrongUse:

@@ -73,8 +73,10 @@ def _raw(paths: list[Path], end: float, *, drop: bool) -> Iterator[tuple[int, in
         with path.open("rb", buffering=0) as file:
             if drop and hasattr(os, "posix_fadvise"):
                 os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-            while (size := file.readinto(block)) and time.perf_counter() < end:
+            while size := file.readinto(block):
                 yield size, 0
+                if time.perf_counter() >= end:  # when something has been read: a slow disk has a speed, too
+                    return
 
 
 def _checksums() -> Iterator[tuple[int, int]]:
@@ -86,8 +88,10 @@ def _checksums() -> Iterator[tuple[int, int]]:
 def _records(dataset: Dataset, end: float) -> Iterator[tuple[int, int]]:
     for file in dataset.shards:
         stream = file.stream()
-        while time.perf_counter() < end and (chunk := stream.read()) is not None:
+        while (chunk := stream.read()) is not None:
             yield chunk.nbytes, len(chunk)
+            if time.perf_counter() >= end:
+                return
 
 
 def _columns(dataset: Dataset, end: float, hands: Any, rows: int) -> Iterator[tuple[int, int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shutil
 import textwrap
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ._commands import SUMMARIES
@@ -72,8 +73,16 @@ def add_paths(parser: argparse.ArgumentParser, *, many: bool = True) -> None:
 
 
 def where(args: argparse.Namespace) -> Any:
-    """Return what the user named, as `recordkit.open` takes it."""
-    return args.path[0] if len(args.path) == 1 else args.path
+    """Return what the user named, as `recordkit.open` takes it.
+
+    Of several files, which a shell may have found for an asterisk, those are left out that hold no records for sure.
+    """
+    if len(args.path) == 1:
+        return args.path[0]
+    from recordkit.storage._shard_names import reason_left_out
+
+    held = [path for path in map(Path, args.path) if path.is_dir() or reason_left_out(path.name) is None]
+    return held or args.path
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
