@@ -209,6 +209,18 @@ class TestErrors:
             with pytest.raises(ZeroDivisionError):
                 list(cached)
 
+    def test_cache_is_made_once_of_what_has_not_failed(self) -> None:
+        calls: list[int] = []
+
+        def inverse(n: Any) -> int:
+            calls.append(int(n))
+            return 6 // int(n)
+
+        cached = Dataset.range(3).map(inverse).cache().ignore_errors()
+
+        assert [numbers(cached) for _ in range(2)] == [[6, 3]] * 2
+        assert calls == [0, 1, 2]
+
     def test_cache_of_what_has_no_end_gives_what_is_asked_for(self) -> None:
         assert numbers(Dataset.range(2).repeat().cache().take(5)) == [0, 1, 0, 1, 0]
 
@@ -257,6 +269,22 @@ class TestRagged:
 
         assert [type(batch) for batch in rows.ragged_batch(2)] == [tf.RaggedTensor] * 2
 
+    def test_arrays_of_functions_are_ragged_though_they_agree(self) -> None:
+        rows = Dataset.range(5).map(lambda n: (np.zeros(2 if int(n) < 4 else 3), np.zeros((2, 3)), n))
+
+        batches = list(rows.ragged_batch(2))
+
+        assert [batch[0].to_list() for batch in batches] == [[[0, 0], [0, 0]]] * 2 + [[[0, 0, 0]]]
+        assert [[list(item.shape) for item in batch] for batch in batches][:1] == [[[2, None], [2, None, 3], [2]]]
+
+    def test_rows_stay_ragged_through_a_cache_in_a_folder(self, tmp_path: Path) -> None:
+        signature = tf.TensorSpec([None], tf.int64)
+        rows = Dataset.from_generator(lambda: iter([[1], [2]]), output_signature=signature).cache(str(tmp_path / "x"))
+
+        batches = [list(rows.ragged_batch(2)) for _ in range(2)]
+
+        assert [type(batch) for (batch,) in batches] == [tf.RaggedTensor] * 2
+
     def test_inner_dimensions_that_agree_stay_as_they_are(self) -> None:
         pictures = Dataset.range(1, 4).map(lambda n: np.zeros((int(n), 2 * int(n), 3)))
 
@@ -277,8 +305,10 @@ class TestGoingOn:
             Dataset.range(20).shuffle(5, seed=1).map(lambda n: n),
             Dataset.range(20).shuffle(5, seed=1, reshuffle_each_iteration=False).batch(3),
             Dataset.range(9).map(lambda n: 6 // (int(n) - 4)).ignore_errors(),
+            Dataset.range(9).map(lambda n: 6 // (int(n) % 3)).take(4).ignore_errors(),
+            Dataset.range(9).map(lambda n: 6 // (int(n) % 4)).shard(2, 1).ignore_errors(),
         ],
-        ids=["interleave", "ragged", "shuffle", "same shuffle", "ignore_errors"],
+        ids=["interleave", "ragged", "shuffle", "same shuffle", "ignore_errors", "take", "shard"],
     )
     def test_rest_is_the_same(self, dataset: Any) -> None:
         pipe = dataset._pipe

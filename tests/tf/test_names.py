@@ -61,7 +61,7 @@ class TestNotOffered:
             ("keras", "models are for the framework you train with"),
             ("math", "NumPy's functions take these tensors"),
             ("py_function", "call it directly"),
-            ("zzz", "It has DType, RaggedTensor, SparseTensor, Tensor,"),
+            ("zzz", "It has DType, RaggedTensor, RaggedTensorSpec, SparseTensor,"),
             ("io.parse_exmaple", "recordkit's tf.io has no 'parse_exmaple'\n  Did you mean 'parse_example'?"),
             ("io.gfile.exists", "Use os.path.exists."),
             ("train.Feautre", "Did you mean 'Feature'?"),

@@ -41,14 +41,16 @@ if TYPE_CHECKING:
     from recordkit.tf._dtypes import bool_ as bool  # noqa: A004 - TensorFlow's name
     from recordkit.tf._ops import cast, concat, newaxis, reshape, shape, stack
     from recordkit.tf._ragged import RaggedTensor
-    from recordkit.tf._shape import TensorShape, TensorSpec
+    from recordkit.tf._shape import RaggedTensorSpec, SparseTensorSpec, TensorShape, TensorSpec
     from recordkit.tf._sparse import SparseTensor
     from recordkit.tf._tensor import Tensor, constant, convert_to_tensor
 
 __all__ = [
     "DType",
     "RaggedTensor",
+    "RaggedTensorSpec",
     "SparseTensor",
+    "SparseTensorSpec",
     "Tensor",
     "TensorShape",
     "TensorSpec",
@@ -91,7 +93,9 @@ __all__ = [
 _PLACES = {
     "DType": "_dtypes",
     "RaggedTensor": "_ragged",
+    "RaggedTensorSpec": "_shape",
     "SparseTensor": "_sparse",
+    "SparseTensorSpec": "_shape",
     "Tensor": "_tensor",
     "TensorShape": "_shape",
     "TensorSpec": "_shape",

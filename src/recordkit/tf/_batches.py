@@ -16,6 +16,7 @@ from ._dtypes import as_dtype
 from ._elements import Row, columns_of, failure_in, leaves, mapped
 from ._ragged import RaggedTensor
 from ._sparse import SparseTensor
+from ._static import last_open
 from ._tensor import Tensor, array_of, object_array
 
 if TYPE_CHECKING:
@@ -169,10 +170,10 @@ def _size(size: Any) -> int | None:
 
 
 def ragged_batches(groups: Iterator[list[Any]], dtype: Any) -> Iterator[Any]:
-    """Yield groups of elements as one each: ragged from when on shapes differ in a batch, else stacked.
+    """Yield groups of elements as one each: ragged up to the last dimension that is open, else stacked.
 
-    TensorFlow tells by the shapes it knows beforehand which components are ragged. There are none here; but all
-    batches behind one that is ragged are, the last and shorter one too.
+    Where shapes differ though TensorFlow would have known them, or nothing of them, which it refuses, batches are
+    ragged from then on.
     """
     loose: _Loose = {}
     for group in groups:
@@ -188,25 +189,30 @@ def _ragged_batch(group: list[Any], loose: _Loose, dtype: Any) -> Any:
 
 
 def _maybe_ragged(column: list[Any], number: int, loose: _Loose, dtype: Any) -> Any:
-    if not isinstance(column[0], Tensor):
+    if not isinstance(column[0], Tensor) or isinstance(column[0], Row):
         return stacked(column)
     arrays = _arrays(column)
     differing = [axis for axis, sizes in enumerate(zip(*(array.shape for array in arrays))) if len(set(sizes)) > 1]  # noqa: B905
-    last = max([loose.get(number, -1), *differing])
+    ways = {tensor._open for tensor in column}
+    last = max([loose.get(number, -1), *differing, *map(last_open, ways)])
     if last < 0:
         return stacked(column)
     loose[number] = last
-    return _ragged(arrays, last, dtype)
+    # Those that are known among open ones are known of the batch, too.
+    told = [axis for axis in range(last) if axis not in differing and all(way and not way[axis] for way in ways)]
+    return _ragged(arrays, last, dtype, told)
 
 
-def _ragged(arrays: list[NDArray[Any]], last: int, dtype: Any) -> RaggedTensor:
-    """Return arrays as rows of which the dimensions up to number `last` are ragged."""
+def _ragged(arrays: list[NDArray[Any]], last: int, dtype: Any, told: Sequence[int] = ()) -> RaggedTensor:
+    """Return arrays as rows of which the dimensions up to number `last` are ragged, and those in `told` uniform."""
     inner = arrays[0].shape[last + 1 :]
     flat = [array.reshape((math.prod(array.shape[: last + 1]), *inner)) for array in arrays]
     made: Any = Tensor(np.concatenate(flat))
     for level in reversed(range(last + 1)):
         lengths = [np.full(math.prod(array.shape[:level]), array.shape[level], np.int64) for array in arrays]
-        made = RaggedTensor(made, _splits(np.concatenate(lengths), dtype))
+        made = RaggedTensor(
+            made, _splits(np.concatenate(lengths), dtype), arrays[0].shape[level] if level in told else None
+        )
     assert isinstance(made, RaggedTensor)
     return made
 

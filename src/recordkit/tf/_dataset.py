@@ -14,7 +14,6 @@ import numpy as np
 from recordkit import workers as _workers
 from recordkit.errors import InvalidArgumentError
 from recordkit.pipeline import Pipeline, from_generator
-from recordkit.pipeline._stages import EveryOne
 from recordkit.pipeline._steps import Group, Map
 from recordkit.workers import AUTO
 
@@ -23,7 +22,9 @@ from ._dtypes import as_dtype
 from ._elements import Failed, failure_in, leaves, mapped, numpy_of, shown, tensors
 from ._flows import (
     Call,
+    Every,
     Files,
+    First,
     Good,
     Interleave,
     Keep,
@@ -245,7 +246,8 @@ class Dataset:
 
     def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Dataset:
         """Return the elements that could be made; records that are damaged are passed over, and no others."""
-        return Dataset(ignoring(self._pipe)._with(Good(log_warning)))
+        good = Good(log_warning)
+        return Dataset(ignoring(self._pipe, good)._with(good))
 
     # --- In which order
 
@@ -273,15 +275,15 @@ class Dataset:
         if not 0 <= first < step:
             message = f"Index must be between 0 and {step - 1} (currently index = {first})."
             raise InvalidArgumentError(message)
-        return self._then(EveryOne(first, step), self._counted(lambda count: len(range(first, count, step))))
+        return self._then(Every(first, step), self._counted(lambda count: len(range(first, count, step))))
 
     def take(self, count: Any, name: str | None = None) -> Dataset:
-        """Return the first `count` elements; all if it is -1."""
+        """Return the first `count` elements; all if it is -1. Those that fail are not counted."""
         number = int(count)
         if number < 0:
             return self
         left = number if self._count == INFINITE_CARDINALITY else self._counted(lambda count: min(count, number))
-        return Dataset(self._pipe.take(number), left)
+        return self._then(First(number), left)
 
     def skip(self, count: Any, name: str | None = None) -> Dataset:
         """Return all but the first `count` elements; none if it is -1."""
@@ -338,7 +340,11 @@ class Dataset:
         row_splits_dtype: DTypeLike = _dtypes.int64,
         name: str | None = None,
     ) -> Dataset:
-        """Return `batch_size` elements at a time, as ragged tensors where shapes differ."""
+        """Return `batch_size` elements at a time, as ragged tensors where sizes are not known beforehand.
+
+        As TensorFlow has it: what `tf.TensorSpec([None])` describes is ragged, even in a batch whose rows agree, and
+        what `FixedLenFeature([3])` does is not. Of arrays that a function has made with NumPy the first dimension is.
+        """
         return self._grouped(batch_size, drop_remainder, Ragged(as_dtype(row_splits_dtype).numpy))
 
     def _grouped(self, batch_size: Any, drop_remainder: Any, made: Any) -> Dataset:
@@ -479,7 +485,7 @@ def _opened(function: Callable[..., Any], element: Any, *, ahead: bool, tolerant
     if not isinstance(made, Dataset):
         message = f"interleave and flat_map: the function must return a Dataset, found {type(made).__name__}"
         raise TypeError(message)
-    pipe = ignoring(made._pipe) if tolerant else made._pipe
+    pipe = ignoring(made._pipe, Good()) if tolerant else made._pipe
     return iter(pipe.prefetch() if ahead else pipe)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from recordkit.errors import SchemaError
 
 from ._ragged import RaggedTensor
@@ -78,14 +80,23 @@ def tensors(structure: Any) -> Any:
 
 def returned(result: Any) -> Any:
     """Return what a function of the user's returned, as an element; a list is a tuple there, as TensorFlow takes it."""
-    return tensors(tuple(result) if isinstance(result, list) else result)
+    given = tuple(result) if isinstance(result, list) else result
+    return _tensor(given) if type(given) in (bytes, Tensor) else mapped(_made, given)
+
+
+def _made(leaf: Any) -> Any:
+    """Return a leaf as a tensor. An array that Python has made may be longer or shorter the next time."""
+    made = _tensor(leaf)
+    if isinstance(leaf, np.ndarray) and leaf.ndim:
+        made._open = (True,) + (False,) * (leaf.ndim - 1)
+    return made
 
 
 def _tensor(leaf: Any) -> Any:
     if type(leaf) is bytes:
         return Tensor(object_array(leaf))
     if isinstance(leaf, Row):
-        return Tensor(leaf._data)
+        return Tensor(leaf._data, (True,) + (False,) * (leaf.ndim - 1))
     return leaf if leaf is None or isinstance(leaf, _LEAVES) else convert_to_tensor(leaf)
 
 

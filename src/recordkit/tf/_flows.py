@@ -5,11 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import warnings
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from recordkit.dataset._batching import Payloads
 from recordkit.pipeline._blocks import Block, Piece, Place, Told, cut_block, each, gathered
 from recordkit.pipeline._cache import Cached
 from recordkit.pipeline._order import Said
-from recordkit.pipeline._stages import BufferShuffle
+from recordkit.pipeline._stages import BufferShuffle, EveryOne, Take, wrapped
 from recordkit.pipeline._steps import Filter, Map, name_of
 
 from ._batches import batch_of, ragged_batches
@@ -320,10 +321,66 @@ class Good(Said):
         return Piece([elements[i] for i in kept], [piece.ends[i] for i in kept], piece.taken)
 
 
-def ignoring(pipe: Pipeline) -> Pipeline:
-    """Return a pipeline whose files are read through damage."""
+@dataclass(frozen=True)
+class First(Take):
+    """The first elements. Those that failed come along, and are not counted."""
+
+    def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
+        """Yield blocks until there are enough."""
+        before, given = mark or (None, 0)
+        if given >= self.elements:
+            return
+        with closing(upstream(before, epoch)) as blocks:
+            for block in blocks:
+                counts = _counts(block.values, given)
+                stop = bisect_left(counts, self.elements) + 1
+                taken = cut_block(block, 0, stop)
+                marks = wrapped(taken.marks, lambda i, mark, counts=counts: [mark, counts[i]])
+                yield Block(taken.values, marks)
+                given = counts[-1] if counts else given
+                if given >= self.elements:
+                    return
+
+
+@dataclass(frozen=True)
+class Every(EveryOne):
+    """Element `first`, and from there every `step`-th. Those that failed come along.
+
+    As TensorFlow does: where one fails among those that are passed over, passing over begins anew.
+    """
+
+    def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
+        """Yield those elements."""
+        before, gap, left = mark or (None, self.first, self.first)
+        with closing(upstream(before, epoch)) as blocks:
+            for block in blocks:
+                for i, value in enumerate(block.values):
+                    if isinstance(value, Failed):
+                        left = gap if left else 0
+                    elif left:
+                        left -= 1
+                        continue
+                    else:
+                        gap = left = self.step - 1
+                    only = cut_block(block, i, i + 1)
+                    yield Block(only.values, [[only.marks[0], gap, left]])
+
+
+def _counts(values: Any, given: int) -> Sequence[int]:
+    """Return for each element how many have not failed until then, that one included."""
+    if not isinstance(values, list):
+        return range(given + 1, given + len(values) + 1)
+    return list(accumulate((not isinstance(value, Failed) for value in values), initial=given))[1:]
+
+
+def ignoring(pipe: Pipeline, good: Good) -> Pipeline:
+    """Return a pipeline whose files are read through damage, and whose caches leave out what failed."""
     steps = tuple(replace(step, tolerant=True) if isinstance(step, Interleave) else step for step in pipe.steps)
     source = replace(pipe.source, tolerant=True) if isinstance(pipe.source, Files) else pipe.source
+    if isinstance(source, Kept):
+        made: Any = source.upstream
+        *before, raising = ignoring(made, good).steps
+        source = replace(source, upstream=replace(ignoring(made, good), steps=(*before, good, raising)))
     return replace(pipe, source=source, steps=steps)
 
 

@@ -12,7 +12,10 @@ from recordkit.errors import SchemaError
 from . import _dtypes
 from ._dtypes import as_dtype
 from ._elements import mapped
-from ._shape import TensorSpec
+from ._ragged import RaggedTensor
+from ._shape import RaggedTensorSpec, SparseTensorSpec, TensorSpec
+from ._sparse import SparseTensor
+from ._static import opened
 from ._tensor import Tensor, object_array
 
 if TYPE_CHECKING:
@@ -57,13 +60,18 @@ def _fitted(value: Any, spec: Any, where: str) -> Any:
     return type(spec)(*items) if hasattr(spec, "_fields") else tuple(items)
 
 
-def _tensor(value: Any, spec: TensorSpec, where: str) -> Tensor:
+def _tensor(value: Any, spec: Any, where: str) -> Any:
+    kind = RaggedTensor if isinstance(spec, RaggedTensorSpec) else SparseTensor
+    if isinstance(spec, RaggedTensorSpec | SparseTensorSpec):
+        if not isinstance(value, kind) or not spec.is_compatible_with(value):
+            raise _unlike(where, str(spec), f"{type(value).__name__} of shape {getattr(value, 'shape', 'unknown')}")
+        return value
     dtype = as_dtype(spec.dtype)
     is_one = isinstance(value, Tensor) and value.dtype == dtype
     array = np.asarray(value) if is_one else _array(value, dtype, where)
     if not spec.shape.is_compatible_with(array.shape):
         raise _unlike(where, f"the shape {spec.shape}", str(array.shape))
-    return Tensor(array)
+    return Tensor(array, opened(size is None for size in spec.shape))
 
 
 def _array(value: Any, dtype: Any, where: str) -> Any:

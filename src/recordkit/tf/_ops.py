@@ -12,7 +12,8 @@ from . import _dtypes
 from ._dtypes import as_dtype, int32
 from ._ragged import RaggedTensor
 from ._sparse import SparseTensor
-from ._tensor import Tensor, array_of, convert_to_tensor, reshaped
+from ._static import of_joined, opened
+from ._tensor import Tensor, array_of, convert_to_tensor, reshaped, static
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +49,7 @@ def cast(x: Any, dtype: DTypeLike, name: str | None = None) -> Any:
     if tensor.dtype.is_complex and not wanted.is_complex:
         array = array.real
     with np.errstate(invalid="ignore", over="ignore"):
-        return Tensor(array.astype(wanted.numpy))
+        return Tensor(array.astype(wanted.numpy), tensor._open)
 
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
@@ -57,8 +58,17 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     >>> reshape([1, 2, 3, 4], [2, -1]).shape
     TensorShape([2, 2])
     """
-    sizes = np.atleast_1d(np.asarray(shape if isinstance(shape, Tensor) else np.array(shape, np.int64)))
-    return Tensor(reshaped(np.asarray(convert_to_tensor(tensor)), tuple(sizes.tolist())))
+    sizes = np.atleast_1d(np.asarray(shape if isinstance(shape, Tensor) else np.array(shape, np.int64))).tolist()
+    given = convert_to_tensor(tensor)
+    told = [not isinstance(size, Tensor) and (size != -1 or not given._open) for size in _each(shape, len(sizes))]
+    return Tensor(reshaped(np.asarray(given), tuple(sizes)), opened(not is_told for is_told in told))
+
+
+def _each(shape: Any, rank: int) -> Sequence[Any]:
+    """Return the sizes of a shape, each as it was given."""
+    if isinstance(shape, Tensor):
+        return [shape] * rank
+    return list(shape) if isinstance(shape, list | tuple) else np.atleast_1d(np.asarray(shape)).tolist()
 
 
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
@@ -68,11 +78,14 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
     array([[1, 3],
            [2, 4]], dtype=int32)
     """
-    arrays = _alike("stack", values)
+    given = list(values)
+    arrays = _alike("stack", given)
     if len({array.shape for array in arrays}) > 1:
         message = f"stack: expected tensors of one shape, found {_shapes(arrays)}"
         raise InvalidArgumentError(message)
-    return Tensor(np.stack(arrays, axis))
+    inner = of_joined([static(value) for value in given])
+    at = axis % (arrays[0].ndim + 1)
+    return Tensor(np.stack(arrays, axis), (*inner[:at], False, *inner[at:]) if inner else ())
 
 
 def concat(values: Any, axis: int, name: str = "concat") -> Tensor:
@@ -81,18 +94,19 @@ def concat(values: Any, axis: int, name: str = "concat") -> Tensor:
     >>> concat([[1], [2, 3]], 0).numpy()
     array([1, 2, 3], dtype=int32)
     """
-    arrays = _alike("concat", values)
+    given = list(values)
+    arrays = _alike("concat", given)
     try:
-        return Tensor(np.concatenate(arrays, int(axis)))
+        whole = np.concatenate(arrays, int(axis))
     except ValueError:
         advice = "\n  Use stack for scalars." if any(not array.ndim for array in arrays) else ""
         message = f"concat: shapes that differ in more than dimension {int(axis)}: {_shapes(arrays)}{advice}"
         raise InvalidArgumentError(message) from None
+    return Tensor(whole, of_joined([static(value) for value in given], int(axis)))
 
 
-def _alike(what: str, values: Any) -> list[NDArray[Any]]:
+def _alike(what: str, given: list[Any]) -> list[NDArray[Any]]:
     """Return values as arrays of one dtype, which is that of the first tensor among them."""
-    given = list(values)
     hint = next((value.dtype for value in given if isinstance(value, Tensor)), None)
     arrays = [np.asarray(convert_to_tensor(value, dtype_hint=hint)) for value in given]
     if not arrays:

@@ -220,7 +220,9 @@ def _make_sparse(name: str, decoded: Decoded, place: Place) -> SparseTensor:
     if not place.single:
         columns.insert(0, np.repeat(np.arange(place.rows), lengths))
         shape.insert(0, place.rows)
-    return _sparse(columns, _flat(own), shape)
+    made = _sparse(columns, _flat(own), shape)
+    made._open, made.values._open = (True,) * len(shape), (True,)
+    return made
 
 
 def _positions(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -303,8 +305,12 @@ def _make_items(name: str, shape: tuple[int, ...], fill: Any, decoded: Decoded, 
         raise unreadable(name, f"a multiple of {size} values", found, record=place.first + row)
     values = own.values.reshape((len(_flat(own)) // (size or 1), *shape))
     if place.single:
-        return Tensor(values)
-    return Tensor(Ragged(values, (own.offsets // (size or 1),)).to_padded(fill))
+        return Tensor(values, _first_open(len(shape)))
+    return Tensor(Ragged(values, (own.offsets // (size or 1),)).to_padded(fill), (False, *_first_open(len(shape))))
+
+
+def _first_open(others: int) -> tuple[bool, ...]:
+    return True, *(False,) * others
 
 
 def _rows(plan: Plan, name: str, feature: RaggedFeature) -> tuple[tuple[int, ...], _Maker]:
@@ -328,6 +334,8 @@ def _make_rows(name: str, value_key: str, feature: RaggedFeature, decoded: Decod
         found = f"others ({fault.key})"
         expected = f"rows that take up the values of {value_key!r}"
         raise unreadable(name, expected, found, record=place.first + item) from None
+    if isinstance(rows, Tensor):
+        rows._open = _first_open(rows.ndim - 1)
     dtype = feature.row_splits_dtype.numpy
     if own.steps is not None:
         rows = RaggedTensor(rows, ends.astype(dtype))
@@ -350,8 +358,9 @@ def _make_steps(name: str, shape: tuple[int, ...], decoded: Decoded, place: Plac
     assert not isinstance(own.values, list)
     values = own.values.reshape((int(own.steps[-1]), *shape))
     if place.single:
-        return Tensor(values)
-    return Tensor(Ragged(values, (own.steps,)).to_padded(b"" if own.kind == "bytes" else 0))
+        return Tensor(values, _first_open(len(shape)))
+    padded = Ragged(values, (own.steps,)).to_padded(b"" if own.kind == "bytes" else 0)
+    return Tensor(padded, (False, *_first_open(len(shape))))
 
 
 # What reads a feature of an Example, or of the context; and what one of a feature list.

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ._dtypes import DType, DTypeLike
+    from ._static import Open
 
 # TensorFlow decodes fast unless it is told otherwise, and the pixels are to be the same.
 _DCT: Final[dict[str, Literal["accurate", "fast"]]] = {
@@ -72,7 +73,7 @@ def decode_jpeg(
     if channels == 4 and images.kind(data) == "jpeg":
         message = "channels: a jpeg does not have 4\n  Use 0, 1 or 3."
         raise InvalidArgumentError(message)
-    return Tensor(_decoded(data, channels, dct=_DCT[dct_method], ratio=ratio))
+    return Tensor(_decoded(data, channels, dct=_DCT[dct_method], ratio=ratio), _open(channels))
 
 
 def decode_png(contents: Any, channels: int = 0, dtype: DTypeLike = _dtypes.uint8, name: str | None = None) -> Tensor:
@@ -86,11 +87,11 @@ def decode_png(contents: Any, channels: int = 0, dtype: DTypeLike = _dtypes.uint
     """
     data, wanted = one_string("decode_png", contents), as_dtype(dtype)
     if wanted is _dtypes.uint8:
-        return Tensor(_decoded(data, channels))
+        return Tensor(_decoded(data, channels), _open(channels))
     if wanted is not _dtypes.uint16:
         message = f"decode_png: dtype is uint8 or uint16, found {wanted.name}"
         raise TypeError(message)
-    return Tensor(_deep(data, channels))
+    return Tensor(_deep(data, channels), _open(channels))
 
 
 def decode_image(
@@ -107,18 +108,25 @@ def decode_image(
         channels: 1, 3 or 4 for grey, RGB or RGBA; None or 0 for what the picture has.
         dtype: uint8, uint16 or float32 from 0 to 1, or what `convert_image_dtype` makes of uint16.
         name: Not used.
-        expand_animations: Not used: GIFs are not offered.
+        expand_animations: Only `ragged_batch` minds it: GIFs are not offered.
     """
     data, wanted = one_string("decode_image", contents), as_dtype(dtype)
+    # Where it may be a GIF, TensorFlow does not even know how many dimensions there are: then it takes none for open.
+    open_ = () if expand_animations else _open(channels or 0)
     is_png = images.kind(data) == "png"
     if wanted is _dtypes.uint8:
-        return Tensor(_decoded(data, channels or 0))
+        return Tensor(_decoded(data, channels or 0), open_)
     if wanted is _dtypes.float32:
         deep = _deep(data, channels or 0) if is_png else _decoded(data, channels or 0)
-        return Tensor(deep / np.float32(np.iinfo(deep.dtype).max))
+        return Tensor(deep / np.float32(np.iinfo(deep.dtype).max), open_)
     # For a jpeg TensorFlow takes 256 here.
     deep = _deep(data, channels or 0) if is_png else _decoded(data, channels or 0).astype(np.uint16) << 8
-    return convert_image_dtype(Tensor(deep), wanted)
+    return convert_image_dtype(Tensor(deep, open_), wanted)
+
+
+def _open(channels: int) -> Open:
+    """Return what TensorFlow does not know beforehand of a picture that is decoded to so many channels."""
+    return True, True, not channels
 
 
 def encode_jpeg(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from recordkit import images as _images
 from recordkit.errors import InvalidArgumentError
 
 from ._dtypes import as_dtype
+from ._static import opened
 from ._tensor import Tensor, convert_to_tensor
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ._dtypes import DType, DTypeLike
+    from ._static import Open
 
 
 class ResizeMethod:
@@ -68,26 +70,30 @@ def resize(
     >>> resize(np.array([[[0], [100]]], np.uint8), [1, 4]).numpy().tolist()
     [[[0.0], [25.0], [75.0], [100.0]]]
     """
-    pixels = np.asarray(convert_to_tensor(images))
+    given = convert_to_tensor(images)
+    pixels = np.asarray(given)
     if pixels.ndim not in (3, 4):
         message = f"resize: 'images' must have either 3 or 4 dimensions, found {pixels.ndim}"
         raise ValueError(message)
     if method not in _KERNELS:
         message = f"resize: {method!r} is no method\n  There are {', '.join(_KERNELS)}."
         raise ValueError(message)
-    sides = _sides(size)
+    sides, open_ = _sides(size), given._open
     if preserve_aspect_ratio:
         sides = _fitting(pixels.shape[-3:-1], sides)
+    else:
+        open_ = opened([*open_[:-3], False, False, *open_[-1:]])
     if method == ResizeMethod.NEAREST_NEIGHBOR:
-        return Tensor(_nearest(pixels, sides))
+        return Tensor(_nearest(pixels, sides), open_)
     if pixels.dtype.kind not in "iuf":
         message = f"resize: expected numbers, found {pixels.dtype.name}"
         raise InvalidArgumentError(message)
     known = pixels if pixels.dtype == np.uint8 else pixels.astype(np.float32, copy=False)
     kernel = _KERNELS[method][bool(antialias)]
     if kernel is not None:
-        return Tensor(_images.resample(known, sides, kernel, antialias=bool(antialias)))
-    return Tensor(_images.resize(known, sides, method="area" if method == "area" else "bilinear", dtype="float32"))
+        return Tensor(_images.resample(known, sides, kernel, antialias=bool(antialias)), open_)
+    core: Literal["area", "bilinear"] = "area" if method == "area" else "bilinear"
+    return Tensor(_images.resize(known, sides, method=core, dtype="float32"), open_)
 
 
 def _sides(size: Any) -> tuple[int, int]:
@@ -140,7 +146,7 @@ def convert_image_dtype(image: Any, dtype: DTypeLike, saturate: bool = False, na
     if tensor.dtype is wanted:
         return tensor
     with np.errstate(invalid="ignore", over="ignore"):
-        return Tensor(np.asarray(_converted(np.asarray(tensor), tensor.dtype, wanted, saturate)))
+        return Tensor(np.asarray(_converted(np.asarray(tensor), tensor.dtype, wanted, saturate)), tensor._open)
 
 
 def _converted(pixels: NDArray[Any], dtype: DType, wanted: DType, saturate: bool) -> NDArray[Any]:
@@ -179,7 +185,8 @@ def flip_left_right(image: Any) -> Tensor:
     >>> flip_left_right([[[1], [2]]]).numpy().tolist()
     [[[2], [1]]]
     """
-    return Tensor(_images.flip(_pictures("flip_left_right", image)).copy())
+    pixels, open_ = _pictures("flip_left_right", image)
+    return Tensor(_images.flip(pixels).copy(), open_)
 
 
 def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
@@ -189,9 +196,9 @@ def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
         image: Of shape [height, width, channels], or [n, height, width, channels].
         seed: For the same answer each time: another than TensorFlow's.
     """
-    pixels, random = _pictures("random_flip_left_right", image), np.random.default_rng(seed)
+    (pixels, open_), random = _pictures("random_flip_left_right", image), np.random.default_rng(seed)
     flips = random.random((*pixels.shape[:-3], 1, 1, 1)) < 0.5
-    return Tensor(np.where(flips, _images.flip(pixels), pixels))
+    return Tensor(np.where(flips, _images.flip(pixels), pixels), open_)
 
 
 def central_crop(image: Any, central_fraction: float) -> Tensor:
@@ -204,10 +211,10 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
     if not 0 < fraction <= 1:
         message = f"central_fraction must be within (0, 1], found {fraction}"
         raise ValueError(message)
-    pixels = _pictures("central_crop", image)
+    pixels, open_ = _pictures("central_crop", image)
     height, width = pixels.shape[-3:-1]
     top, left = (int((side - side * fraction) / 2) for side in (height, width))
-    return Tensor(_images.crop(pixels, top, left, height - 2 * top, width - 2 * left))
+    return Tensor(_images.crop(pixels, top, left, height - 2 * top, width - 2 * left), open_)
 
 
 def per_image_standardization(image: Any) -> Tensor:
@@ -216,19 +223,20 @@ def per_image_standardization(image: Any) -> Tensor:
     >>> per_image_standardization([[[1], [3]]]).numpy().tolist()
     [[[-1.0], [1.0]]]
     """
-    pixels = _pictures("per_image_standardization", image, most=None).astype(np.float32)
-    axes = (-3, -2, -1)
+    given, open_ = _pictures("per_image_standardization", image, most=None)
+    pixels, axes = given.astype(np.float32), (-3, -2, -1)
     mean = pixels.mean(axes, np.float64, keepdims=True)
     # What is one colour has no deviation to divide by.
     least = 1 / np.sqrt(np.prod(pixels.shape[-3:]))
     std = np.maximum(pixels.std(axes, np.float64, keepdims=True), least)
-    return Tensor(((pixels - mean) / std).astype(np.float32))
+    return Tensor(((pixels - mean) / std).astype(np.float32), open_)
 
 
-def _pictures(what: str, image: Any, most: int | None = 4) -> NDArray[Any]:
-    """Return a picture, or a batch, of no more than so many dimensions."""
-    pixels = np.asarray(convert_to_tensor(image))
+def _pictures(what: str, image: Any, most: int | None = 4) -> tuple[NDArray[Any], Open]:
+    """Return a picture, or a batch, of no more than so many dimensions, and which of them are open."""
+    tensor = convert_to_tensor(image)
+    pixels = np.asarray(tensor)
     if pixels.ndim < 3 or pixels.ndim > (most or pixels.ndim):
         message = f"{what}: a picture is [height, width, channels], found {pixels.ndim} dimensions"
         raise ValueError(message)
-    return pixels
+    return pixels, tensor._open

@@ -11,8 +11,10 @@ from recordkit.errors import InvalidArgumentError
 
 from . import _dtypes
 from ._dtypes import DType, as_dtype
+from ._indexing import item
 from ._shape import TensorShape
 from ._sparse import SparseTensor
+from ._static import opened
 from ._tensor import Tensor, array_of, convert_to_tensor
 
 if TYPE_CHECKING:
@@ -156,7 +158,10 @@ class RaggedTensor:
         """
         fill = _blank(self.dtype) if default_value is None else array_of(default_value, self.dtype)[()]
         padded = self._column().to_padded(fill)
-        return Tensor(padded if shape is None else _resized(padded, tuple(shape), fill))
+        if shape is None:
+            ragged = self.ragged_rank + 1
+            return Tensor(padded, (True,) * ragged + (False,) * (padded.ndim - ragged))
+        return Tensor(_resized(padded, tuple(shape), fill), opened(size is None for size in shape))
 
     def to_sparse(self, name: str | None = None) -> SparseTensor:
         """Return a SparseTensor of the same values."""
@@ -180,41 +185,10 @@ class RaggedTensor:
         return (self[row] for row in range(len(self)))
 
     def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, tuple):
-            first, *rest = index
-            row = self[first]
-            if not rest:
-                return row
-            return row[tuple(rest)] if not isinstance(first, slice) else _each(row, tuple(rest))
-        if isinstance(index, slice):
-            return self._rows(np.arange(len(self))[index])
-        row = range(len(self))[int(index)]
-        return self.values[int(self._splits[row]) : int(self._splits[row + 1])]
-
-    def _rows(self, rows: NDArray[Any]) -> RaggedTensor:
-        lengths = np.diff(self._splits)[rows]
-        splits = np.zeros(len(rows) + 1, self._splits.dtype)
-        np.cumsum(lengths, out=splits[1:])
-        picked = np.repeat(self._splits[:-1][rows] - splits[:-1], lengths) + np.arange(splits[-1])
-        inner = self.values
-        values = inner._rows(picked) if isinstance(inner, RaggedTensor) else inner[picked]
-        return RaggedTensor(values, splits, self.uniform_row_length)
+        return item(self, list(index) if isinstance(index, list | tuple) else [index])
 
     def __repr__(self) -> str:
         return f"<tf.RaggedTensor {self.to_list()}>"
-
-
-def _each(ragged: RaggedTensor, index: tuple[Any, ...]) -> Any:
-    """Return what `index` gives of every row."""
-    rows = [row[index] for row in ragged]
-    if not isinstance(index[0], slice):
-        return Tensor(np.stack([np.asarray(row) for row in rows]))
-    lengths = np.array([len(row) for row in rows], ragged._splits.dtype)
-    if any(isinstance(row, RaggedTensor) for row in rows):
-        message = "slices of inner ragged dimensions are not offered\n  Use to_list() or to_tensor()."
-        raise NotImplementedError(message)
-    flat = np.concatenate([np.asarray(row) for row in rows]) if rows else np.asarray(ragged.flat_values)[:0]
-    return RaggedTensor.from_row_lengths(Tensor(flat), Tensor(lengths))
 
 
 def _values(values: Any) -> Tensor | RaggedTensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, SupportsIndex, cast, overload
 
-from ._dtypes import DType, as_dtype, float32
+from ._dtypes import DType, as_dtype, float32, int64
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -127,3 +127,79 @@ class TensorSpec:
 
     def __repr__(self) -> str:
         return f"TensorSpec(shape={self.shape}, dtype={self.dtype!r}, name={self.name!r})"
+
+
+class SparseTensorSpec:
+    """What a SparseTensor is like: its shape and its dtype.
+
+    >>> SparseTensorSpec([None, 2], "int64")
+    SparseTensorSpec(TensorShape([None, 2]), tf.int64)
+    """
+
+    __slots__ = ("dtype", "shape")
+
+    def __init__(self, shape: ShapeLike = None, dtype: DTypeLike = float32) -> None:
+        self.shape = TensorShape(shape)
+        self.dtype: DType = as_dtype(dtype)
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Tell whether a SparseTensor, or what another spec describes, can be this."""
+        return self.dtype == other.dtype and self.shape.is_compatible_with(other.shape)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SparseTensorSpec) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype))
+
+    def __repr__(self) -> str:
+        return f"SparseTensorSpec({self.shape!r}, {self.dtype!r})"
+
+
+class RaggedTensorSpec:
+    """What a RaggedTensor is like: its shape, its dtype, and how many dimensions are ragged.
+
+    Args:
+        shape: None for dimensions that are ragged.
+        dtype: Of its values.
+        ragged_rank: How many dimensions are ragged; all but the first by default.
+        row_splits_dtype: Of its splits.
+
+    >>> RaggedTensorSpec([None, None], "int32")
+    RaggedTensorSpec(TensorShape([None, None]), tf.int32, 1, tf.int64)
+    """
+
+    __slots__ = ("dtype", "ragged_rank", "row_splits_dtype", "shape")
+
+    def __init__(
+        self,
+        shape: ShapeLike = None,
+        dtype: DTypeLike = float32,
+        ragged_rank: int | None = None,
+        row_splits_dtype: DTypeLike = int64,
+    ) -> None:
+        self.shape = TensorShape(shape)
+        if ragged_rank is None and not self.shape.known:
+            message = "Must specify ragged_rank or a shape with known rank."
+            raise ValueError(message)
+        self.dtype: DType = as_dtype(dtype)
+        self.ragged_rank = len(self.shape) - 1 if ragged_rank is None else int(ragged_rank)
+        self.row_splits_dtype: DType = as_dtype(row_splits_dtype)
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Tell whether a RaggedTensor, or what another spec describes, can be this."""
+        splits = other.row_splits_dtype if isinstance(other, RaggedTensorSpec) else other.row_splits.dtype
+        return (self.dtype, self.ragged_rank, self.row_splits_dtype) == (
+            other.dtype,
+            other.ragged_rank,
+            splits,
+        ) and self.shape.is_compatible_with(other.shape)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RaggedTensorSpec) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype))
+
+    def __repr__(self) -> str:
+        return f"RaggedTensorSpec({self.shape!r}, {self.dtype!r}, {self.ragged_rank}, {self.row_splits_dtype!r})"

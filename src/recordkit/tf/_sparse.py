@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ._dtypes import DType
+    from ._static import Open
 
 
 class SparseTensor:
@@ -31,9 +32,10 @@ class SparseTensor:
     (TensorShape([2, 3]), tf.int32)
     """
 
-    __slots__ = ("dense_shape", "indices", "values")
+    __slots__ = ("_open", "dense_shape", "indices", "values")
 
-    def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
+    def __init__(self, indices: Any, values: Any, dense_shape: Any, *, _open: Open = ()) -> None:
+        self._open = _open  # which dimensions of the whole TensorFlow would not know beforehand
         self.indices = convert_to_tensor(indices, _dtypes.int64)
         self.values = convert_to_tensor(values)
         self.dense_shape = convert_to_tensor(dense_shape, _dtypes.int64)
@@ -79,7 +81,7 @@ def to_dense(
     whole = np.empty(shape, values.dtype)
     whole[...] = array_of(default_value, sp_input.dtype)
     whole[tuple(places.T)] = values
-    return Tensor(whole)
+    return Tensor(whole, sp_input._open)
 
 
 def _check_inside(places: NDArray[np.int64], shape: tuple[int, ...]) -> None:

@@ -17,7 +17,7 @@ from recordkit import records
 from recordkit.columns import BytesColumn
 from recordkit.errors import InvalidArgumentError
 
-from . import _dtypes
+from . import _dtypes, _static
 from ._dtypes import DType, as_dtype, of_numpy
 from ._shape import TensorShape
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from ._dtypes import DTypeLike
     from ._shape import ShapeLike
+    from ._static import Open, Sizes
 
 _SMALL_INTS: Final = ("int8", "uint8", "int16", "uint16")
 
@@ -46,10 +47,11 @@ class Tensor(NDArrayOperatorsMixin):
     1.5
     """
 
-    __slots__ = ("_data",)
+    __slots__ = ("_data", "_open")
 
-    def __init__(self, data: NDArray[Any] | BytesColumn | Chunk) -> None:
+    def __init__(self, data: NDArray[Any] | BytesColumn | Chunk, open_: Open = ()) -> None:
         self._data = data
+        self._open = open_  # which dimensions TensorFlow would not know beforehand: see _static.py
 
     @property
     def _array(self) -> NDArray[Any]:
@@ -107,7 +109,9 @@ class Tensor(NDArrayOperatorsMixin):
         if ufunc is np.true_divide and all(array.dtype.kind in "iu" for array in map(np.asarray, arrays)):
             kwargs.setdefault("dtype", np.float32 if self.dtype.name in _SMALL_INTS else np.float64)
         result = ufunc(*arrays, **kwargs)
-        return tuple(map(_wrapped, result)) if isinstance(result, tuple) else _wrapped(result)
+        is_open = any(isinstance(value, Tensor) and value._open for value in inputs)
+        open_ = _static.of_elementwise([static(value) for value in inputs]) if is_open else ()
+        return tuple(_wrapped(each) for each in result) if isinstance(result, tuple) else _wrapped(result, open_)
 
     def __eq__(self, other: object) -> Any:
         if other is None:
@@ -124,8 +128,12 @@ class Tensor(NDArrayOperatorsMixin):
     __hash__ = None  # type: ignore[assignment]
 
     def __getitem__(self, index: Any) -> Tensor:
-        index = tuple(map(_index, index)) if isinstance(index, tuple) else _index(index)
-        return _wrapped(self._array[index])
+        keys = tuple(index) if isinstance(index, list | tuple) else (index,)
+        try:
+            found = self._array[tuple(map(_index, keys))]
+        except (IndexError, ValueError) as error:
+            raise _no_item(keys, str(error)) from None
+        return _wrapped(found, _static.of_items(keys, self._open, self.ndim))
 
     def __len__(self) -> int:
         if not self.ndim:
@@ -163,7 +171,7 @@ class Tensor(NDArrayOperatorsMixin):
         return getattr(self._array, name)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Tensor, (self._array,)
+        return Tensor, (self._array, self._open)
 
     def __repr__(self) -> str:
         text = repr(self.numpy()) if self.ndim or self.dtype is _dtypes.string else str(self.numpy())
@@ -176,15 +184,30 @@ class Tensor(NDArrayOperatorsMixin):
         return f"tf.Tensor({value}, shape={self.shape}, dtype={self.dtype.name})"
 
 
-def _wrapped(value: Any) -> Tensor:
+def static(value: Any) -> Sizes:
+    """Return the shape of a value as TensorFlow would know it beforehand."""
+    open_: Open = getattr(value, "_open", ())
+    shape = value.shape if isinstance(value, Tensor) else np.shape(value)
+    return tuple(None if is_open else size for size, is_open in zip(shape, open_ or [False] * len(shape), strict=True))
+
+
+def _wrapped(value: Any, open_: Open = ()) -> Tensor:
     if isinstance(value, np.ndarray | np.generic):
-        return Tensor(np.asarray(value))
+        return Tensor(np.asarray(value), open_)
     # A single one out of an array of objects comes without its array.
     return Tensor(object_array(value) if isinstance(value, bytes) else np.asarray(value))
 
 
 def _index(index: Any) -> Any:
     return index._array if isinstance(index, Tensor) else index
+
+
+def _no_item(keys: tuple[Any, ...], problem: str) -> Exception:
+    """Return the error for keys that take nothing out of a tensor, of the kind that TensorFlow has."""
+    for key in keys:
+        if not (key is None or key is Ellipsis or isinstance(key, slice | int) or hasattr(key, "__array__")):
+            return TypeError(f"indices are integers, slices, ... and tf.newaxis, found {type(key).__name__}")
+    return InvalidArgumentError(problem)
 
 
 def _operand(value: Any, beside: Tensor) -> Any:
