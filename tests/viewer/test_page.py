@@ -400,6 +400,17 @@ class TestOtherDatasets:
 
         expect(page.locator("audio")).to_have_js_property("duration", 1)
 
+    def test_sound_has_room_for_its_button_in_a_table(self, tab: Tabs, serve: Serve, tmp_path: Path) -> None:
+        sound = b"RIFF" + (36).to_bytes(4, "little") + b"WAVEfmt " + bytes(28)
+        rk.write(tmp_path / "a.tfrecord", [{"id": 1, "sound": sound, "text": "long " * 20, "x": list(range(99))}])
+        page = tab(serve(tmp_path / "a.tfrecord"), viewport=NARROW).show("records")
+
+        box = page.locator("td audio").bounding_box()
+
+        assert box is not None
+        assert box["width"] >= 200
+        assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
+
     def test_no_records_is_said(self, tab: Tabs, serve: Serve, tmp_path: Path) -> None:
         (tmp_path / "a.tfrecord").write_bytes(b"")
         page = tab(serve(tmp_path / "a.tfrecord")).show("records")
