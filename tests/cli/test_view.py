@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -15,8 +16,10 @@ import pytest
 import recordkit as rk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from .conftest import Done
 
 
 @pytest.fixture
@@ -38,6 +41,23 @@ class TestView:
             assert b"<html" in page.read()
         with pytest.raises(HTTPError, match="403"):
             urlopen(found[1] + "wrong/", timeout=30)
+
+    def test_port_that_is_none_is_refused(self, run: Callable[..., Done]) -> None:
+        assert run("view", "data", "--port", "99999").err == (
+            "error: argument --port: expected a number from 0 to 65535, found '99999'\n"
+            "  How it is used: recordkit view --help\n"
+        )
+
+    def test_port_that_is_taken_is_named_with_the_option(self, run: Callable[..., Done]) -> None:
+        rk.write("data", {"id": np.arange(10)})
+
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            number = taken.getsockname()[1]
+            done = run("view", "data", "--port", number, "--no-browser")
+
+        assert (done.status, done.out) == (2, "")
+        assert done.err.startswith(f"error: 127.0.0.1:{number}: cannot be listened on: Address already in use")
+        assert done.err.endswith("\n  Take another --port, or 0 for any.\n")
 
     def test_what_is_not_there_is_two_lines(self, tmp_path: Path) -> None:
         command = [sys.executable, "-m", "recordkit.cli", "view", str(tmp_path / "nothing"), "--no-browser"]

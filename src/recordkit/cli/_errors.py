@@ -29,7 +29,7 @@ _WORDS: Final = (
     (re.compile(r"\b(overwrite|replace|cut_torn_tail|nested|batched)=True\b"), lambda found: _option(found[1])),
     (re.compile(r"\bresume=False\b"), "--no-resume"),
     (
-        re.compile(r"(?<![-\w])(out|overlay|on|split|schema|reads|where|accept|workers)=(?![\w'\"\[])"),
+        re.compile(r"(?<![-\w])(out|overlay|on|port|split|schema|reads|where|accept|workers)=(?![\w'\"\[])"),
         lambda found: _option(found[1]),
     ),
     (re.compile(r"\brecordkit\.(verify|repair|diff|stats|index)\b(?!\()"), r"recordkit \1"),

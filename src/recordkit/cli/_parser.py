@@ -26,6 +26,7 @@ __all__ = [
     "natural",
     "options",
     "parser_of",
+    "port",
     "where",
     "whole",
 ]
@@ -135,13 +136,18 @@ def whole(text: str) -> int:
     return _number(text, 0)
 
 
-def _number(text: str, least: int) -> int:
+def port(text: str) -> int:
+    """Return the number of a port."""
+    return _number(text, 0, 65535)
+
+
+def _number(text: str, least: int, most: int | None = None) -> int:
     try:
         number = int(text)
     except ValueError:
         number = -1
-    if number < least:
-        message = f"expected a number from {least} up, found {text!r}"
+    if number < least or (most is not None and number > most):
+        message = f"expected a number from {least} {f'to {most}' if most is not None else 'up'}, found {text!r}"
         raise argparse.ArgumentTypeError(message)
     return number
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ._parser import add_paths, where
+from ._parser import add_paths, port, where
 
 if TYPE_CHECKING:
     import argparse
@@ -25,7 +25,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     add_paths(parser)
     parser.add_argument("--split", metavar="NAME", help="the files of one split only")
-    parser.add_argument("--port", type=int, default=0, metavar="N", help="where to listen; by default any that is free")
+    parser.add_argument(
+        "--port", type=port, default=0, metavar="N", help="where to listen; by default any that is free"
+    )
     parser.add_argument("--no-browser", action="store_true", help="print the address, and open nothing")
 
 
