@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from recordkit.pipeline import _generated, _head, _joints, _plan
+from recordkit.pipeline import _generated, _head, _joints, _plan, _windows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +27,8 @@ def small_blocks() -> Iterator[None]:
         patch.setattr(_head, "_BLOCK_BYTES", 1000)
         patch.setattr(_plan, "_FEW", 4)
         patch.setattr(_plan, "_ROW_BYTES", 700)
+        patch.setattr(_plan, "_BLOCK_BYTES", 1000)
+        patch.setattr(_windows, "_READ_BYTES", 300)
         patch.setattr(_joints, "_MIXED", 5)
         patch.setattr(_generated, "_MOST", 6)
         yield

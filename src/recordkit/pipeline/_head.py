@@ -16,6 +16,7 @@ from ._crew import Crew
 from ._order import Every, Facts, Order
 from ._processes import in_processes
 from ._stages import check_even
+from ._windows import Window, read
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -132,6 +133,7 @@ class Fetch:
         parts = span.loaded or ((self.source.load(self.order.numbers(*span[:2])), 0, span.stop - span.first),)
         piece = _one([loaded.piece(start, stop) for loaded, start, stop in parts])
         reading = time.perf_counter() - begun
+        reading += sum(loaded.seconds(stop - start) for loaded, start, stop in parts if isinstance(loaded, Window))
         return (*self.section.run(piece, _Numbers(self, span.first).place), reading)
 
 
@@ -162,19 +164,24 @@ class Spans:
 
     Where records are read in large pieces, the next one is on its way while this one is given.
 
+    Args:
+        ahead: How many records are read at once; None to leave reading to whoever takes a span.
+        threads: How many read and decode them, where they are those of a window; else, one reads.
+
     Attributes:
         failure: What went wrong in reading.
     """
 
-    def __init__(self, fetch: Fetch, sizes: Sizes, ahead: int | None) -> None:
+    def __init__(self, fetch: Fetch, sizes: Sizes, ahead: int | None = None, threads: int | None = None) -> None:
         self._fetch = fetch
         self._sizes = sizes
-        self._ahead = ahead  # records
+        self._ahead = ahead
+        self._windows = threads is not None
         self._lock = threading.Lock()
         self._at = 0
         self._loaded: list[tuple[int, int, Loaded]] = []
-        self._next: tuple[int, int, Future[Loaded]] | None = None
-        self._pool = ThreadPoolExecutor(1, "recordkit-ahead") if ahead else None
+        self._next: tuple[int, int, Future[Any]] | None = None
+        self._pool = ThreadPoolExecutor(threads or 1, "recordkit-ahead") if ahead else None
         self.failure: BaseException | None = None
 
     def take(self) -> tuple[int, int, Span] | None:
@@ -200,22 +207,30 @@ class Spans:
         while not self._loaded or self._loaded[-1][1] < stop:
             start, end, coming = self._next or self._ask(self._loaded[-1][1] if self._loaded else 0)
             self._next = None
-            self._loaded.append((start, end, coming.result()))
+            loaded = coming.result()
+            self._loaded.append((start, end, loaded.result() if isinstance(loaded, Future) else loaded))
             if end < self._fetch.order.count:
                 self._next = self._ask(end)
         self._loaded = [each for each in self._loaded if each[1] > first]
         spans = [(each, max(first, start) - start, min(stop, end) - start) for start, end, each in self._loaded]
         return tuple(span for span in spans if span[1] < span[2])
 
-    def _ask(self, first: int) -> tuple[int, int, Future[Loaded]]:
+    def _ask(self, first: int) -> tuple[int, int, Future[Any]]:
         assert self._ahead is not None
         assert self._pool is not None
-        fetch = self._fetch
-        stop = fetch.order.window_end(first, min(fetch.order.count, first + self._ahead))
-        return first, stop, self._pool.submit(lambda: fetch.source.load(fetch.order.numbers(first, stop)))
+        order = self._fetch.order
+        stop = order.window_end(first, min(order.count, first + self._ahead))
+        return first, stop, self._pool.submit(self._load, first, stop)
+
+    def _load(self, first: int, stop: int) -> Loaded | Future[Window]:
+        source, numbers = self._fetch.source, self._fetch.order.numbers(first, stop)
+        if not self._windows:
+            return source.load(numbers)
+        assert self._pool is not None
+        return read(source, numbers, self._pool)
 
     def close(self) -> None:
-        """Let the thread go."""
+        """Let the threads go."""
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
 
@@ -252,12 +267,15 @@ class Ordered:
         fetch = Fetch(source, order, self.section)
         sizes = Sizes(self.unit, max(1, _BLOCK_BYTES // source.mean_bytes))
         if isinstance(self.workers, Processes):
-            spans = Spans(fetch, sizes, None)
+            spans = Spans(fetch, sizes)
             yield from self._marked(in_processes(spans.all(), fetch.make, self.workers.count), order, sizes)
             return
-        spans = Spans(fetch, sizes, self._ahead())
+        count = _workers.count(self.workers)
+        # Rows of columns take about as much memory as what they are decoded of; what a function makes may take more.
+        columns = self._window() is not None and not getattr(source, "lists", True)
+        spans = Spans(fetch, sizes, self._ahead(), count if columns else None)
         grow = self.workers == AUTO and bool(self.section.steps)
-        crew = Crew(_workers.count(self.workers), spans.take, fetch.make, lambda: spans.failure, grow=grow)
+        crew = Crew(count, spans.take, fetch.make, lambda: spans.failure, grow=grow)
         self.profile.watch(crew)
         try:
             yield from self._marked(crew.results(), order, sizes)
@@ -265,10 +283,12 @@ class Ordered:
             crew.stop()
             spans.close()
 
+    def _window(self) -> int | None:
+        return next((op.window for op in self.ops if getattr(op, "window", None)), None)
+
     def _ahead(self) -> int | None:
         """How many records to read at once."""
-        window = next((op.window for op in self.ops if getattr(op, "window", None)), None)
-        size = window or self.source.ahead_bytes
+        size = self._window() or self.source.ahead_bytes
         return None if size is None else max(1, size // self.source.mean_bytes)
 
     def _marked(self, made: Iterator[tuple[Piece, list[float], float]], order: Order | Every, sizes: Sizes) -> Blocks:
