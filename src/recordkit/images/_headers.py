@@ -33,7 +33,11 @@ def kind(data: Buffer) -> Kind | None:
     >>> kind(b"\x89PNG\r\n\x1a\n..."), kind(b"GIF89a")
     ('png', None)
     """
-    start = bytes(as_picture(data)[:8])
+    return _kind(as_picture(data))
+
+
+def _kind(picture: Picture) -> Kind | None:
+    start = bytes(picture[:8])
     if start.startswith(SIGNATURES["jpeg"]):
         return "jpeg"
     return "png" if start.startswith(SIGNATURES["png"]) else None
@@ -67,7 +71,7 @@ class Header(NamedTuple):
 
 def header_of(picture: Picture) -> Header:
     """Return a picture's header, or raise."""
-    found = kind(picture)
+    found = _kind(picture)
     if found is None:
         raise corrupt(picture, "")
     return _jpeg_header(picture) if found == "jpeg" else _png_header(picture)
@@ -155,7 +159,7 @@ def as_picture(data: Buffer) -> Picture:
 def corrupt(picture: Picture, why: str) -> CorruptRecordError:
     """Return the error for a picture that cannot be decoded, or for what is none."""
     count = f"{len(picture)} byte{'' if len(picture) == 1 else 's'}"
-    what = kind(picture)
+    what = _kind(picture)
     message = f"{count} of a {what} that cannot be decoded: {why}" if what else f"{count} that are no jpeg and no png"
     return CorruptRecordError(message, kind="bad_picture")
 
