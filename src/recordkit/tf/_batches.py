@@ -14,7 +14,7 @@ from recordkit.errors import DataLossError, InvalidArgumentError
 from . import _dtypes
 from ._dtypes import as_dtype
 from ._elements import Row, columns_of, failure_in, leaves, mapped
-from ._ragged import RaggedTensor
+from ._ragged import RaggedTensor, splits_of
 from ._sparse import SparseTensor
 from ._static import last_open
 from ._tensor import Tensor, array_of, object_array
@@ -85,7 +85,7 @@ def _stacked_sparse(column: list[SparseTensor]) -> SparseTensor:
 
 
 def _stacked_ragged(column: Sequence[RaggedTensor]) -> RaggedTensor:
-    return RaggedTensor(_joined(column), _splits([len(ragged) for ragged in column], column[0]._splits.dtype))
+    return RaggedTensor(_joined(column), splits_of([len(ragged) for ragged in column], column[0]._splits.dtype))
 
 
 def _joined(parts: Sequence[Any]) -> Any:
@@ -94,13 +94,7 @@ def _joined(parts: Sequence[Any]) -> Any:
         return Tensor(np.concatenate([np.asarray(part) for part in parts]))
     lengths = np.concatenate([np.diff(part._splits) for part in parts])
     values = _joined([part.values for part in parts])
-    return RaggedTensor(values, _splits(lengths, parts[0]._splits.dtype), parts[0].uniform_row_length)
-
-
-def _splits(lengths: Any, dtype: Any) -> NDArray[Any]:
-    splits = np.zeros(len(lengths) + 1, dtype)
-    np.cumsum(lengths, out=splits[1:])
-    return splits
+    return RaggedTensor(values, splits_of(lengths, parts[0]._splits.dtype), parts[0].uniform_row_length)
 
 
 # --- Padded
@@ -211,7 +205,7 @@ def _ragged(arrays: list[NDArray[Any]], last: int, dtype: Any, told: Sequence[in
     for level in reversed(range(last + 1)):
         lengths = [np.full(math.prod(array.shape[:level]), array.shape[level], np.int64) for array in arrays]
         made = RaggedTensor(
-            made, _splits(np.concatenate(lengths), dtype), arrays[0].shape[level] if level in told else None
+            made, splits_of(np.concatenate(lengths), dtype), arrays[0].shape[level] if level in told else None
         )
     assert isinstance(made, RaggedTensor)
     return made

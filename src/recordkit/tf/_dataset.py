@@ -96,7 +96,11 @@ class Dataset:
     @staticmethod
     def range(*args: Any, output_type: DTypeLike = _dtypes.int64, name: str | None = None) -> Dataset:
         """Return the numbers that Python's `range` gives."""
-        numbers = range(*(int(arg) for arg in args))
+        bounds = [int(arg) for arg in args]
+        if bounds[2:] == [0]:
+            message = "range: step must be a non-zero integer"
+            raise InvalidArgumentError(message)
+        numbers = range(*bounds)
         dtype = as_dtype(output_type).numpy
         return Dataset(from_generator(lambda: (Tensor(np.array(n, dtype)) for n in numbers)), len(numbers))
 
@@ -176,6 +180,9 @@ class Dataset:
         """
         structure = datasets if datasets is not None else args[0] if len(args) == 1 else args
         first, *others = leaves(structure)
+        if not all(isinstance(each, Dataset) for each in (first, *others)):
+            message = "zip: expected datasets, in tuples and dicts\n  A list is no structure of them."
+            raise TypeError(message)
         pipe = first._pipe.zip(*(other._pipe for other in others))
         counts = [each._count for each in (first, *others)]
         known = [count for count in counts if count >= 0]
@@ -367,6 +374,9 @@ class Dataset:
     def prefetch(self, buffer_size: Any, name: str | None = None) -> Dataset:
         """Return the same elements, made before they are asked for: so many, or as many as it takes (AUTOTUNE)."""
         size = int(buffer_size)
+        if size < AUTOTUNE:
+            message = f"buffer_size must be >= 0 or tf.data.AUTOTUNE, found {size}"
+            raise InvalidArgumentError(message)
         return self if size == 0 else Dataset(self._pipe.prefetch(AUTO if size < 0 else size), self._count)
 
     def cache(self, filename: Any = "", name: str | None = None) -> Dataset:
@@ -402,9 +412,13 @@ class Dataset:
             state = mapped(_state, tensors(reduce_func(state, element)), state)
         return state
 
-    def apply(self, transformation_func: Callable[[Dataset], Any]) -> Any:
+    def apply(self, transformation_func: Callable[[Dataset], Any]) -> Dataset:
         """Return what a function makes of the dataset."""
-        return transformation_func(self)
+        made = transformation_func(self)
+        if not isinstance(made, Dataset):
+            message = f"apply: the function must return a Dataset, found {type(made).__name__}"
+            raise TypeError(message)
+        return made
 
     def with_options(self, options: Options, name: str | None = None) -> Dataset:
         """Return the dataset: there is nothing to be set."""

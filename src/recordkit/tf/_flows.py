@@ -376,8 +376,13 @@ def _counts(values: Any, given: int) -> Sequence[int]:
 def ignoring(pipe: Pipeline, good: Good) -> Pipeline:
     """Return a pipeline whose files are read through damage, and whose caches leave out what failed."""
     steps = tuple(replace(step, tolerant=True) if isinstance(step, Interleave) else step for step in pipe.steps)
-    source = replace(pipe.source, tolerant=True) if isinstance(pipe.source, Files) else pipe.source
-    if isinstance(source, Kept):
+    source: Any = pipe.source
+    if isinstance(source, Files):
+        source = replace(source, tolerant=True)
+    elif hasattr(source, "joint"):  # of several pipelines
+        pipes = tuple(ignoring(each, good) for each in source.joint.pipes)
+        source = replace(source, joint=replace(source.joint, pipes=pipes))
+    elif isinstance(source, Kept):
         made: Any = source.upstream
         *before, raising = ignoring(made, good).steps
         source = replace(source, upstream=replace(ignoring(made, good), steps=(*before, good, raising)))

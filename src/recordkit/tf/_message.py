@@ -268,7 +268,9 @@ class Part(Generic[M]):
         self.name = name
         self.__doc__ = f"The {kind.__name__}."
 
-    def __get__(self, message: Parts, owner: type[Parts]) -> M:
+    def __get__(self, message: Parts | None, owner: type[Parts]) -> M:
+        if message is None:  # of the class there is none
+            raise AttributeError(self.name)
         part: M = message.part(self.name)
         return part
 

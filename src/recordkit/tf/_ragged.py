@@ -10,7 +10,7 @@ from recordkit.columns import BytesColumn, Ragged
 from recordkit.errors import InvalidArgumentError
 
 from . import _dtypes
-from ._dtypes import DType, as_dtype
+from ._dtypes import DType, as_dtype, of_numpy
 from ._indexing import item
 from ._shape import TensorShape
 from ._sparse import SparseTensor
@@ -19,6 +19,7 @@ from ._tensor import Tensor, array_of, convert_to_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Self
 
     from numpy.typing import NDArray
 
@@ -60,9 +61,111 @@ class RaggedTensor:
     ) -> RaggedTensor:
         """Return rows of these lengths."""
         lengths = _partition(row_lengths)
-        splits = np.zeros(len(lengths) + 1, lengths.dtype)
-        np.cumsum(lengths, out=splits[1:])
-        return cls(_values(values), _checked(_values(values), splits))
+        return cls(_values(values), _checked(_values(values), splits_of(lengths, lengths.dtype)))
+
+    @classmethod
+    def from_row_starts(cls, values: Any, row_starts: Any, name: str | None = None, validate: bool = True) -> Self:
+        """Return rows that start where `row_starts` says, the last up to the end."""
+        given, starts = _values(values), _partition(row_starts)
+        return cls(given, _checked(given, np.append(starts, starts.dtype.type(len(given)))))
+
+    @classmethod
+    def from_row_limits(cls, values: Any, row_limits: Any, name: str | None = None, validate: bool = True) -> Self:
+        """Return rows that end where `row_limits` says."""
+        given, limits = _values(values), _partition(row_limits)
+        return cls(given, _checked(given, np.append(limits.dtype.type(0), limits)))
+
+    @classmethod
+    def from_value_rowids(
+        cls, values: Any, value_rowids: Any, nrows: Any = None, name: str | None = None, validate: bool = True
+    ) -> Self:
+        """Return rows of which `value_rowids` says for each value which it is in; none of them goes back."""
+        given, rows = _values(values), _partition(value_rowids)
+        count = int(rows[-1] + 1 if len(rows) else 0) if nrows is None else int(nrows)
+        if (np.diff(rows) < 0).any() or (rows < 0).any() or (rows >= count).any():
+            message = f"expected rows of values from 0 to {count - 1} that never go back"
+            raise InvalidArgumentError(message)
+        return cls(given, _checked(given, splits_of(np.bincount(rows, minlength=count), rows.dtype)))
+
+    @classmethod
+    def from_uniform_row_length(
+        cls, values: Any, uniform_row_length: Any, nrows: Any = None, validate: bool = True, name: str | None = None
+    ) -> Self:
+        """Return rows of one length; how many they are is only asked for if they are empty."""
+        given, length = _values(values), int(uniform_row_length)
+        count = int(nrows) if nrows is not None else len(given) // length if length else 0
+        return cls(given, _checked(given, np.arange(count + 1, dtype=np.int64) * length), length)
+
+    @classmethod
+    def from_nested_row_splits(
+        cls, flat_values: Any, nested_row_splits: Any, name: str | None = None, validate: bool = True
+    ) -> Any:
+        """Return rows of rows, with the splits of the outermost first."""
+        made = flat_values
+        for splits in reversed(list(nested_row_splits)):
+            made = cls.from_row_splits(made, splits)
+        return made
+
+    @classmethod
+    def from_nested_row_lengths(
+        cls, flat_values: Any, nested_row_lengths: Any, name: str | None = None, validate: bool = True
+    ) -> Any:
+        """Return rows of rows, with the lengths of the outermost first."""
+        made = flat_values
+        for lengths in reversed(list(nested_row_lengths)):
+            made = cls.from_row_lengths(made, lengths)
+        return made
+
+    @classmethod
+    def from_tensor(
+        cls,
+        tensor: Any,
+        lengths: Any = None,
+        padding: Any = None,
+        ragged_rank: int = 1,
+        name: str | None = None,
+        row_splits_dtype: DTypeLike = _dtypes.int64,
+    ) -> RaggedTensor:
+        """Return the rows of a tensor, as long as `lengths` says, or without the `padding` at their ends.
+
+        >>> RaggedTensor.from_tensor([[1, 0], [2, 3]], padding=0)
+        <tf.RaggedTensor [[1], [2, 3]]>
+        """
+        array, dtype = np.asarray(convert_to_tensor(tensor)), as_dtype(row_splits_dtype).numpy
+        if not 0 < ragged_rank < array.ndim:
+            message = (
+                f"ragged_rank: expected 1 to {array.ndim - 1}, found {ragged_rank} for the shape {list(array.shape)}"
+            )
+            raise ValueError(message)
+        if ragged_rank > 1:
+            if lengths is not None or padding is not None:
+                message = "from_tensor: lengths and padding are for a ragged_rank of 1"
+                raise NotImplementedError(message)
+            rows = array.reshape((-1, *array.shape[2:]))
+            inner = cls.from_tensor(rows, ragged_rank=ragged_rank - 1, row_splits_dtype=row_splits_dtype)
+            return cls(inner, splits_of(np.full(len(array), array.shape[1]), dtype), array.shape[1])
+        if lengths is None and padding is None:
+            whole = splits_of(np.full(len(array), array.shape[1]), dtype)
+            return cls(Tensor(array.reshape((-1, *array.shape[2:]))), whole, array.shape[1])
+        counts = _lengths_without(array, padding) if lengths is None else np.asarray(lengths)
+        kept = np.arange(array.shape[1]) < counts[:, None]
+        return cls(Tensor(array[kept]), splits_of(kept.sum(axis=1), dtype))
+
+    @classmethod
+    def from_sparse(
+        cls, st_input: SparseTensor, name: str | None = None, row_splits_dtype: DTypeLike = _dtypes.int64
+    ) -> RaggedTensor:
+        """Return the rows of a sparse tensor of two dimensions, whose values stand at the beginning of each."""
+        places = np.asarray(st_input.indices)
+        if places.shape[1] != 2:
+            message = f"from_sparse: expected two dimensions, found {places.shape[1]}"
+            raise ValueError(message)
+        counts = np.bincount(places[:, 0], minlength=int(st_input.dense_shape[0]))
+        splits = splits_of(counts, as_dtype(row_splits_dtype).numpy)
+        if (np.arange(len(places)) - splits[places[:, 0]] != places[:, 1]).any():
+            message = "from_sparse: a row has a gap before a value\n  Use tf.sparse.to_dense."
+            raise InvalidArgumentError(message)
+        return cls(st_input.values, splits)
 
     # --- What it is made of
 
@@ -81,6 +184,10 @@ class RaggedTensor:
         """The splits of every ragged dimension, outermost first."""
         inner = self.values.nested_row_splits if isinstance(self.values, RaggedTensor) else ()
         return (self.row_splits, *inner)
+
+    def nested_row_lengths(self, name: str | None = None) -> tuple[Tensor, ...]:
+        """Return the lengths of the rows of every ragged dimension, outermost first."""
+        return tuple(Tensor(np.diff(np.asarray(splits))) for splits in self.nested_row_splits)
 
     @property
     def ragged_rank(self) -> int:
@@ -101,7 +208,7 @@ class RaggedTensor:
         """Return the shape."""
         return self.shape
 
-    def nrows(self, out_type: DTypeLike | None = None) -> Tensor:
+    def nrows(self, out_type: DTypeLike | None = None, name: str | None = None) -> Tensor:
         """Return how many rows there are."""
         return Tensor(np.array(len(self), self._splits.dtype if out_type is None else as_dtype(out_type).numpy))
 
@@ -130,6 +237,11 @@ class RaggedTensor:
     def with_values(self, new_values: Any) -> RaggedTensor:
         """Return the same rows of other values."""
         return RaggedTensor(_values(new_values), self._splits, self.uniform_row_length)
+
+    def with_row_splits_dtype(self, dtype: DTypeLike) -> RaggedTensor:
+        """Return the same rows with splits of another dtype."""
+        inner = self.values.with_row_splits_dtype(dtype) if isinstance(self.values, RaggedTensor) else self.values
+        return RaggedTensor(inner, self._splits.astype(as_dtype(dtype).numpy), self.uniform_row_length)
 
     def with_flat_values(self, new_values: Any) -> RaggedTensor:
         """Return the same rows, down to the innermost, of other values."""
@@ -208,6 +320,20 @@ def _checked(values: Tensor | RaggedTensor, splits: NDArray[Any]) -> NDArray[Any
         message = f"the rows do not take up the {count} values\n  Splits go from 0 to {count} and never down."
         raise InvalidArgumentError(message)
     return splits
+
+
+def splits_of(lengths: Any, dtype: Any) -> NDArray[Any]:
+    """Return where rows of these lengths start, and where the last ends."""
+    splits = np.zeros(len(lengths) + 1, dtype)
+    np.cumsum(lengths, out=splits[1:])
+    return splits
+
+
+def _lengths_without(array: NDArray[Any], padding: Any) -> NDArray[np.int64]:
+    """Return how long each row is up to its last value that is not padding."""
+    fill = array_of(padding, of_numpy(array.dtype))
+    other = (array != fill).reshape((*array.shape[:2], -1)).any(axis=2)
+    return np.where(other.any(axis=1), array.shape[1] - other[:, ::-1].argmax(axis=1), 0)
 
 
 def _blank(dtype: DType) -> Any:

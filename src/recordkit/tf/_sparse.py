@@ -34,8 +34,8 @@ class SparseTensor:
 
     __slots__ = ("_open", "dense_shape", "indices", "values")
 
-    def __init__(self, indices: Any, values: Any, dense_shape: Any, *, _open: Open = ()) -> None:
-        self._open = _open  # which dimensions of the whole TensorFlow would not know beforehand
+    def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
+        self._open: Open = ()  # which dimensions of the whole TensorFlow would not know beforehand
         self.indices = convert_to_tensor(indices, _dtypes.int64)
         self.values = convert_to_tensor(values)
         self.dense_shape = convert_to_tensor(dense_shape, _dtypes.int64)

@@ -85,6 +85,17 @@ class Tensor(NDArrayOperatorsMixin):
         """Return the shape."""
         return self.shape
 
+    def set_shape(self, shape: ShapeLike) -> None:
+        """See that the shape is this one; a size that is given here is known to `ragged_batch`."""
+        wanted = TensorShape(shape)
+        if not wanted.is_compatible_with(self.shape):
+            message = f"Tensor's shape {self.shape} is not compatible with supplied shape {list(wanted)}."
+            raise ValueError(message)
+        if self._open and wanted.known:
+            self._open = _static.opened(
+                is_open and size is None for is_open, size in zip(self._open, wanted, strict=True)
+            )
+
     @property
     def ndim(self) -> int:
         """The number of dimensions."""
@@ -108,7 +119,11 @@ class Tensor(NDArrayOperatorsMixin):
             return getattr(ufunc, method)(*arrays, **kwargs)
         if ufunc is np.true_divide and all(array.dtype.kind in "iu" for array in map(np.asarray, arrays)):
             kwargs.setdefault("dtype", np.float32 if self.dtype.name in _SMALL_INTS else np.float64)
-        result = ufunc(*arrays, **kwargs)
+        _refuse_zero(ufunc, arrays)
+        try:
+            result = ufunc(*arrays, **kwargs)
+        except ValueError as error:
+            raise InvalidArgumentError(str(error)) from None
         is_open = any(isinstance(value, Tensor) and value._open for value in inputs)
         open_ = _static.of_elementwise([static(value) for value in inputs]) if is_open else ()
         return tuple(_wrapped(each) for each in result) if isinstance(result, tuple) else _wrapped(result, open_)
@@ -200,6 +215,15 @@ def _wrapped(value: Any, open_: Open = ()) -> Tensor:
 
 def _index(index: Any) -> Any:
     return index._array if isinstance(index, Tensor) else index
+
+
+def _refuse_zero(ufunc: np.ufunc, arrays: list[Any]) -> None:
+    """Refuse to divide whole numbers by 0, of which NumPy makes 0 and only warns."""
+    if ufunc not in (np.floor_divide, np.remainder) or np.all(arrays[1]):
+        return
+    if all(np.asarray(array).dtype.kind in "iu" for array in arrays):
+        message = "Integer division by zero"
+        raise InvalidArgumentError(message)
 
 
 def _no_item(keys: tuple[Any, ...], problem: str) -> Exception:
