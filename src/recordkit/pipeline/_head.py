@@ -6,6 +6,7 @@ import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from recordkit import workers as _workers
@@ -16,7 +17,7 @@ from ._crew import Crew
 from ._order import Every, Facts, Order
 from ._processes import in_processes
 from ._stages import check_even
-from ._windows import Window, read
+from ._windows import Window, has_small_rows, read
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -133,7 +134,7 @@ class Fetch:
         parts = span.loaded or ((self.source.load(self.order.numbers(*span[:2])), 0, span.stop - span.first),)
         piece = _one([loaded.piece(start, stop) for loaded, start, stop in parts])
         reading = time.perf_counter() - begun
-        reading += sum(loaded.seconds(stop - start) for loaded, start, stop in parts if isinstance(loaded, Window))
+        reading += sum(loaded.seconds * (stop - start) for loaded, start, stop in parts if isinstance(loaded, Window))
         return (*self.section.run(piece, _Numbers(self, span.first).place), reading)
 
 
@@ -166,22 +167,21 @@ class Spans:
 
     Args:
         ahead: How many records are read at once; None to leave reading to whoever takes a span.
-        threads: How many read and decode them, where they are those of a window; else, one reads.
+        threads: How many may read them.
 
     Attributes:
         failure: What went wrong in reading.
     """
 
-    def __init__(self, fetch: Fetch, sizes: Sizes, ahead: int | None = None, threads: int | None = None) -> None:
+    def __init__(self, fetch: Fetch, sizes: Sizes, ahead: int | None = None, threads: int = 1) -> None:
         self._fetch = fetch
         self._sizes = sizes
         self._ahead = ahead
-        self._windows = threads is not None
         self._lock = threading.Lock()
         self._at = 0
         self._loaded: list[tuple[int, int, Loaded]] = []
         self._next: tuple[int, int, Future[Any]] | None = None
-        self._pool = ThreadPoolExecutor(threads or 1, "recordkit-ahead") if ahead else None
+        self._pool = ThreadPoolExecutor(threads, "recordkit-ahead") if ahead else None
         self.failure: BaseException | None = None
 
     def take(self) -> tuple[int, int, Span] | None:
@@ -224,10 +224,12 @@ class Spans:
 
     def _load(self, first: int, stop: int) -> Loaded | Future[Window]:
         source, numbers = self._fetch.source, self._fetch.order.numbers(first, stop)
-        if not self._windows:
-            return source.load(numbers)
         assert self._pool is not None
-        return read(source, numbers, self._pool)
+        return read(source, numbers, self._pool) if self._small_rows else source.load(numbers)
+
+    @cached_property
+    def _small_rows(self) -> bool:
+        return has_small_rows(self._fetch.source, int(self._fetch.order.numbers(0, 1)[0]))
 
     def close(self) -> None:
         """Let the threads go."""
@@ -271,9 +273,7 @@ class Ordered:
             yield from self._marked(in_processes(spans.all(), fetch.make, self.workers.count), order, sizes)
             return
         count = _workers.count(self.workers)
-        # Rows of columns take about as much memory as what they are decoded of; what a function makes may take more.
-        columns = self._window() is not None and not getattr(source, "lists", True)
-        spans = Spans(fetch, sizes, self._ahead(), count if columns else None)
+        spans = Spans(fetch, sizes, self._ahead(), count)
         grow = self.workers == AUTO and bool(self.section.steps)
         crew = Crew(count, spans.take, fetch.make, lambda: spans.failure, grow=grow)
         self.profile.watch(crew)
@@ -283,12 +283,10 @@ class Ordered:
             crew.stop()
             spans.close()
 
-    def _window(self) -> int | None:
-        return next((op.window for op in self.ops if getattr(op, "window", None)), None)
-
     def _ahead(self) -> int | None:
         """How many records to read at once."""
-        size = self._window() or self.source.ahead_bytes
+        window = next((op.window for op in self.ops if getattr(op, "window", None)), None)
+        size = window or self.source.ahead_bytes
         return None if size is None else max(1, size // self.source.mean_bytes)
 
     def _marked(self, made: Iterator[tuple[Piece, list[float], float]], order: Order | Every, sizes: Sizes) -> Blocks:

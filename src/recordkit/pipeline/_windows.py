@@ -1,19 +1,21 @@
-"""Windows: records that are read and decoded as they lie, by many threads, and given in another order."""
+"""Windows: records that are read and decoded as they lie, by many threads, and shuffled as columns.
+
+That is for rows of a few numbers, which are decoded as quickly as they are read, and take no more memory than their
+records. What else a window has is read by one thread, and decoded when it is given.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from recordkit.columns import Batch, Column, join
-from recordkit.errors import CorruptRecordError, SchemaError
 
-from ._blocks import Piece, cut, joined, picked, whole
+from ._blocks import Piece, whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,127 +23,96 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ._blocks import Values
-
     Numbers = NDArray[np.int64]
 
 _READ_BYTES = 4 << 20  # by one thread
+_ROW_BYTES = 1024  # to move more, once more, takes longer than the thread that reads
+
+
+def has_small_rows(source: Any, number: int) -> bool:
+    """Return whether all rows of a source are a few numbers, as this one is."""
+    if not source.exact or getattr(source, "lists", True):
+        return False
+    row = source.load(np.array([number], np.int64)).piece(0, 1).values
+    columns = list(row._columns.values()) if isinstance(row, Batch) else [None]
+    # What is made when it is asked for may fail, and then whoever asks is to be told.
+    numbers = [column for column in columns if isinstance(column, np.ndarray)]
+    size = sum(column.nbytes for column in numbers)
+    return len(numbers) == len(columns) and size <= min(_ROW_BYTES, source.mean_bytes)
 
 
 def read(source: Any, numbers: Numbers, pool: Executor) -> Future[Window]:
-    """Read records, those that lie together by one thread, and return them in the order of the numbers."""
+    """Read records that have small rows, those that lie together by one thread."""
     order = np.argsort(numbers)
     ranks = np.empty(len(order), np.int64)
     ranks[order] = np.arange(len(order))
-    parts = _parts(numbers[order], max(1, _READ_BYTES // source.mean_bytes))
-    coming = [pool.submit(_piece, source, part) for part in parts]
+    parts = np.split(numbers[order], _cuts(numbers[order], max(1, _READ_BYTES // source.mean_bytes)))
+    coming = [pool.submit(_decoded, source, part) for part in parts]
     # They are all in work when its turn comes: it does not wait for what waits for its thread.
     return pool.submit(_window, coming, ranks)
 
 
-def _parts(numbers: Numbers, size: int) -> list[Numbers]:
-    """Return rising numbers in parts of about so many, cut where they are farthest apart."""
+def _cuts(numbers: Numbers, size: int) -> list[int]:
+    """Return where to cut rising numbers into parts of about so many: where they are farthest apart."""
     gaps = np.diff(numbers)
     near = range(size - size // 2, len(gaps) - size // 2, size)
-    cuts = [first + 1 + int(np.argmax(gaps[first : first + size])) for first in near]
-    return np.split(numbers, cuts)
+    return [first + 1 + int(np.argmax(gaps[first : first + size])) for first in near]
 
 
-def _piece(source: Any, numbers: Numbers) -> tuple[Piece, float]:
+def _decoded(source: Any, numbers: Numbers) -> tuple[Batch, float]:
     begun = time.perf_counter()
-    piece = source.load(numbers).piece(0, len(numbers))
-    if isinstance(piece.values, Batch):
-        for name in piece.values:
-            _make(piece.values, name)
-    return piece, time.perf_counter() - begun
+    return source.load(numbers).piece(0, len(numbers)).values, time.perf_counter() - begun
 
 
-def _make(batch: Batch, name: str) -> None:
-    with suppress(SchemaError, CorruptRecordError):  # of a column that perhaps nobody asks for
-        batch[name]
-
-
-def _window(coming: Sequence[Future[tuple[Piece, float]]], ranks: Numbers) -> Window:
-    done = [each.result() for each in coming]
-    return Window([piece for piece, _ in done], ranks, sum(seconds for _, seconds in done))
+def _window(coming: Sequence[Future[tuple[Batch, float]]], ranks: Numbers) -> Window:
+    done = [part.result() for part in coming]
+    return Window([batch for batch, _ in done], ranks, sum(seconds for _, seconds in done))
 
 
 class Window:
-    """Elements in the order asked for.
-
-    Their columns are put together and shuffled by all threads that ask for some of them first.
+    """Rows in the order asked for. Their columns are shuffled by all who ask for some of them first.
 
     Args:
-        pieces: What was made of the records, in the order of their numbers.
-        ranks: For each place asked for, which of the records it is.
-        seconds: How long that took, all threads together.
+        parts: The rows in the order of their records.
+        ranks: For each place asked for, which of the rows it is.
+        seconds: How long reading and decoding took, all threads together.
+
+    Attributes:
+        seconds: How long it took for each row.
     """
 
-    def __init__(self, pieces: Sequence[Piece], ranks: Numbers, seconds: float) -> None:
-        self._each_seconds = seconds / len(ranks)
-        self._starts: Numbers | None = None  # for each place, how many elements are before it, if some are lacking
-        if any(len(piece.values) < piece.taken for piece in pieces):
-            ranks = _rows(pieces)[ranks]
-            self._starts = np.concatenate(([0], np.cumsum(ranks >= 0)))
-            ranks = ranks[ranks >= 0]
-        self._values = _shuffled([piece.values for piece in pieces if len(piece.values)], ranks)
-        self._left = list(self._values) if isinstance(self._values, Batch) else []
-        self._in_work = len(self._left)
+    def __init__(self, parts: Sequence[Batch], ranks: Numbers, seconds: float) -> None:
+        valid = Batch.joined(parts)._valid
+        columns = {name: partial(_column, parts, name, ranks) for name in parts[0]}
+        self._rows = Batch(columns, len(ranks), {name: mask[ranks] for name, mask in valid.items()})
+        self._left = list(columns)
+        self._unmade = len(columns)
         self._change = threading.Condition()
+        self.seconds = seconds / len(ranks)
 
     def piece(self, start: int, stop: int) -> Piece:
-        """Return what is at places [start, stop)."""
-        self._make_all()
-        if self._starts is None:
-            return whole(cut(self._values, start, stop))
-        there = self._starts[start : stop + 1]
-        ends = (np.flatnonzero(np.diff(there)) + 1).tolist()
-        return Piece(cut(self._values, int(there[0]), int(there[-1])), ends, stop - start)
+        """Return what is at places [start, stop): a copy, since whoever keeps it is not to keep the window."""
+        self._make()
+        part = self._rows.take(slice(start, stop))
+        return whole(Batch({name: part[name].copy() for name in part}, len(part), part._valid))
 
-    def seconds(self, count: int) -> float:
-        """Return how long it took to read and decode so many records."""
-        return count * self._each_seconds
-
-    def _make_all(self) -> None:
-        if not self._in_work:
-            return
-        assert isinstance(self._values, Batch)
-        while (name := self._next_name()) is not None:
+    def _make(self) -> None:
+        """Shuffle columns as long as there are any, and wait for those that are others'."""
+        while (name := self._next()) is not None:
             try:
-                _make(self._values, name)
+                self._rows[name]
             finally:
                 with self._change:
-                    self._in_work -= 1
+                    self._unmade -= 1
                     self._change.notify_all()
         with self._change:
-            self._change.wait_for(lambda: not self._in_work)
+            self._change.wait_for(lambda: not self._unmade)
 
-    def _next_name(self) -> str | None:
+    def _next(self) -> str | None:
         with self._change:
             return self._left.pop() if self._left else None
 
 
-def _rows(pieces: Sequence[Piece]) -> Numbers:
-    """Return for each record which element was made of it; -1 where it was passed over."""
-    rows = np.full(sum(piece.taken for piece in pieces), -1)
-    taken = given = 0
-    for piece in pieces:
-        rows[taken + np.asarray(piece.ends, np.int64) - 1] = np.arange(given, given + len(piece.values))
-        taken += piece.taken
-        given += len(piece.values)
-    return rows
-
-
-def _shuffled(parts: list[Values], rows: Numbers) -> Values:
-    """Return elements of parts that follow each other; their columns are made when they are asked for."""
-    both = joined(parts) if parts else []
-    if not isinstance(both, Batch):
-        return picked(both, rows)
-    batches = [part for part in parts if isinstance(part, Batch)]
-    columns = {name: partial(_column, batches, name, rows) for name in both}
-    return Batch(columns, len(rows), {name: mask[rows] for name, mask in both._valid.items()})
-
-
-def _column(parts: Sequence[Batch], name: str, rows: Numbers) -> Column:
-    column: Column = join([part[name] for part in parts])[rows]
+def _column(parts: Sequence[Batch], name: str, ranks: Numbers) -> Column:
+    column: Column = join([part[name] for part in parts])[ranks]
     return column
