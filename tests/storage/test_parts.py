@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -172,6 +173,14 @@ class TestCommit:
 
         with pytest.raises(rk.StorageError, match=r"an unfinished run has 2 parts, and this writer is one of 3\n"):
             rk.create(tmp_path / "a", IDS, part=0, parts=3)
+
+    def test_parts_of_two_runs_are_not_mixed(self, tmp_path: Path) -> None:
+        write(tmp_path / "a", 0, 2, [1])
+        staging = tmp_path / ".a.recordkit"
+        shutil.copytree(staging / "part-00000-of-00002", staging / "part-00001-of-00003")
+
+        with pytest.raises(rk.StorageError, match=r"some of its parts are of 2, others of 3\n  .*discard"):
+            rk.commit(tmp_path / "a")
 
     def test_a_dataset_is_not_overwritten_unasked(self, tmp_path: Path) -> None:
         rk.write(tmp_path / "a", [{"id": 1}])

@@ -44,7 +44,7 @@ def stop_before_publishing(path: Path, values: list[int], patch: pytest.MonkeyPa
         raise KeyboardInterrupt
 
     with patch.context() as patched:
-        patched.setattr(_jobs, "commit", stop)
+        patched.setattr(_jobs, "commit_with", stop)
         with pytest.raises(KeyboardInterrupt):
             rk.add_fields(path, {"x": values})
 
@@ -99,6 +99,17 @@ class TestGoingOn:
         rk.add_fields(path, {"x": [5] * 10})
 
         assert values(path) == [5] * 10
+
+    def test_it_is_not_published_by_hand_for_what_it_is_bound_to_would_be_lacking(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        stop_before_publishing(path, list(range(10)), monkeypatch)
+
+        with pytest.raises(rk.StorageError, match=r"fields that are being added\n  Call add_fields again"):
+            rk.commit(path / "_recordkit" / "overlays" / "0001-x")
+        rk.add_fields(path, {"x": list(range(10))})
+
+        assert values(path) == list(range(10))
 
     def test_a_run_of_a_field_whose_name_ends_alike_is_another_run(self, path: Path) -> None:
         break_off(path, "a-x")

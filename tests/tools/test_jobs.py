@@ -99,6 +99,17 @@ class TestARunThatBrokeOff:
         rk.add_fields(path, {"y": np.arange(9)})
         assert [row["y"] for row in read(path)] == list(range(9))
 
+    def test_keeps_little_for_each_file_however_many_there_are(self, tmp_path: Path) -> None:
+        sizes = []
+        for files in (2, 20):
+            path = build(tmp_path / str(files), "folder", [1] * files)
+            with pytest.raises(SchemaError, match="not yet"):
+                rk.add_fields(path, Counting(files - 1).field, workers=1)
+            sizes.append({run.stat().st_size for run in path.glob("_recordkit/overlays/.*/part-*/run.json")})
+
+        (few,), (many,) = sizes
+        assert abs(many - few) < 10
+
     def test_starts_again_where_that_is_asked_for(self, path: Path) -> None:
         with pytest.raises(SchemaError, match="not yet"):
             rk.add_fields(path, Counting(7).field, workers=1)

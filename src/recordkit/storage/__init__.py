@@ -4,12 +4,12 @@ What is on disk is written down in docs/format.
 """
 
 from ._bytes import ByteFile, LocalFile, ObjectFile, OpenFiles, PipeFile, given_file
-from ._commit import commit
+from ._commit import commit, commit_with
 from ._create import append, create, discard, go_on_with, quarantined, write
 from ._damage import Damage
 from ._fetch import fetch
 from ._index import Fingerprint, Index
-from ._layers import Base, Layer, layer_facts, layers_of, new_layer, remove_layer, settle, write_layer
+from ._layers import Base, Layer, brief_facts, layer_facts, layers_of, new_layer, remove_layer, settle, write_layer
 from ._locate import Located, locate
 from ._manifest import Manifest, Shard
 from ._names import is_lone_file, manifest_of
@@ -43,7 +43,9 @@ __all__ = [
     "Writer",
     "Written",
     "append",
+    "brief_facts",
     "commit",
+    "commit_with",
     "create",
     "discard",
     "fetch",

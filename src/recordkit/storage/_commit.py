@@ -9,7 +9,7 @@ import recordkit
 from recordkit.errors import StorageError
 from recordkit.schema import Schema
 
-from . import _disk, _names, _publish, _staging
+from . import _disk, _layers, _names, _publish, _staging
 from ._index import Fingerprint
 from ._manifest import Manifest, Shard
 from ._writer import Written
@@ -31,6 +31,11 @@ def commit(path: str | os.PathLike[str], *, sync: bool = True) -> Written:
         StorageError: A part is missing, unfinished, or was written with another schema or other options.
         TargetBusyError: A part is still being written.
     """
+    return commit_with(path, None, sync=sync)
+
+
+def commit_with(path: str | os.PathLike[str], metadata: Mapping[str, Any] | None, *, sync: bool) -> Written:
+    """Do the same, with other metadata in the manifest than the parts were begun with."""
     target, _ = _names.target_of(path)
     staging = _names.staging_of(target)
     journal = _publish.Journal.load(staging)
@@ -44,8 +49,15 @@ def commit(path: str | os.PathLike[str], *, sync: bool = True) -> Written:
     if not folders:
         message = f"{target}: no parts of it are there\n  They are written by create(..., part=, parts=)."
         raise StorageError(message, path=str(target))
-    total = int(folders[0].name.rpartition("-of-")[2])
-    lacking = [number for number in range(total) if _staging.part_folder(staging, number, total) not in folders]
+    total, *others = sorted({int(folder.name.rpartition("-of-")[2]) for folder in folders})
+    if others:
+        message = (
+            f"{target}: some of its parts are of {total}, others of {others[0]}\n"
+            f"  Remove them, and write it again: recordkit.discard({str(target)!r})."
+        )
+        raise StorageError(message, path=str(target))
+    begun = set(folders)
+    lacking = [number for number in range(total) if _staging.part_folder(staging, number, total) not in begun]
     if lacking:
         message = f"{target}: expected {total} parts, found {len(folders)}\n  Missing: {_numbers(lacking)}."
         raise StorageError(message, path=str(target))
@@ -59,7 +71,7 @@ def commit(path: str | os.PathLike[str], *, sync: bool = True) -> Written:
                 f"{target}: parts are unfinished: {_numbers(unfinished)}\n  Write them with resume=True, then commit."
             )
             raise StorageError(message, path=str(target))
-        return _publish_parts(target, claimed, sync=sync)
+        return _publish_parts(target, claimed, metadata, sync=sync)
     finally:
         for part in claimed:
             part.release()
@@ -74,7 +86,7 @@ def leave(writer: Writer) -> None:
 def publish_new(writer: Writer, *, lone: bool) -> None:
     part = writer._part
     if not lone:
-        _publish_parts(part.target, [part], sync=writer._options.sync)
+        _publish_parts(part.target, [part], None, sync=writer._options.sync)
         return
     if len(part.shards) > 1:
         message = (
@@ -95,9 +107,14 @@ def publish_new(writer: Writer, *, lone: bool) -> None:
     part.release()
 
 
-def _publish_parts(target: Path, parts: list[Part], *, sync: bool) -> Written:
+def _publish_parts(target: Path, parts: list[Part], metadata: Mapping[str, Any] | None, *, sync: bool) -> Written:
     """Put the shards of all parts into one folder, and that under its name."""
     run = _common_run(target, parts)
+    if metadata is None and _layers.is_brief(run.get("metadata") or {}):
+        message = f"{target}: fields that are being added\n  Call add_fields again: it goes on where it broke off."
+        raise StorageError(message, path=str(target))
+    if metadata is not None:
+        run["metadata"] = metadata
     final = _names.staging_of(target) / "final"
     # Parts may have names of their own: the splits of one dataset.
     totals: Counter[str] = Counter()

@@ -310,7 +310,7 @@ def go_on_with(
 ) -> None:
     """Make what a run that broke off has left ready for several writers that go on with its parts at once.
 
-    It is removed where `resume` is False, or where it is a layer for other files than those in `metadata`.
+    It is removed where `resume` is False, or where it is a layer for other files than those in `metadata`, in brief.
 
     Raises:
         TargetExistsError: The run is complete, or there is something under this name, and `overwrite` is False.

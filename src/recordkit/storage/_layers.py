@@ -9,6 +9,8 @@ docs/format/overlays.md.
 from __future__ import annotations
 
 import base64
+import hashlib
+import json
 import logging
 import os
 import re
@@ -299,8 +301,25 @@ def layer_facts(
     }
 
 
+def brief_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return metadata with a digest in the place of what it says of a layer.
+
+    Each part of a layer that is being made keeps it, to be told from those of another. What is said of all files in
+    the part of each would be more than the fields themselves, where there are thousands.
+    """
+    if KEY not in facts:
+        return dict(facts)
+    said = json.dumps(facts[KEY], sort_keys=True).encode()
+    return {**facts, KEY: hashlib.blake2b(said, digest_size=16).hexdigest()}
+
+
+def is_brief(metadata: Mapping[str, Any]) -> bool:
+    """Tell whether metadata has only a digest of what it says of a layer."""
+    return isinstance(metadata.get(KEY), str)
+
+
 def is_other(begun: Mapping[str, Any], facts: Mapping[str, Any]) -> bool:
-    """Tell whether two layers, by the metadata of their manifests, are not for the same records."""
+    """Tell whether two layers, by what `brief_facts` gives of them, are not for the same records."""
     return KEY in begun and KEY in facts and begun[KEY] != facts[KEY]
 
 

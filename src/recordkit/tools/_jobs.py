@@ -10,7 +10,7 @@ import hashlib
 import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -18,7 +18,7 @@ import recordkit
 from recordkit import progress
 from recordkit import workers as _workers
 from recordkit.errors import StorageError
-from recordkit.storage import LocalFile, commit, create, go_on_with, is_lone_file
+from recordkit.storage import LocalFile, brief_facts, commit_with, create, go_on_with, is_lone_file
 from recordkit.workers import Processes
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from ._bound import Failure
 
 _ONE_SHARD = 1 << 60  # bytes: a part is never cut
-CHUNK_BYTES = 4 << 20  # each goes through several hands, which costs more than leaving the cache does
+# Each goes through several hands: with less that costs the most, with more the processor's cache is left on the way.
+CHUNK_BYTES = 1 << 20
 
 # The last part that gives up takes the staging folder with it, and must not take it from one that is about to begin.
 _turn: AbstractContextManager[Any] = threading.Lock()
@@ -139,19 +140,20 @@ def run(
     # Each writer has a thread for the disk, so that reading and writing go on at the same time in each file. What goes
     # beside records is too little for that.
     threads: Workers = _workers.AUTO if hands > 1 and target.compress else 1
+    begun = replace(target, metadata=brief_facts(target.metadata))
     jobs = [
-        _Job(records, at, change, target, (splits or {}).get(name_of(file)), lone, threads)
+        _Job(records, at, change, begun, (splits or {}).get(name_of(file)), lone, threads)
         for at, file in enumerate(records.files)
     ]
     # Once, before several look at it.
-    go_on_with(target.path, target.metadata, resume=target.resume, overwrite=target.overwrite, sync=target.sync)
+    go_on_with(target.path, begun.metadata, resume=target.resume, overwrite=target.overwrite, sync=target.sync)
     done, failures = 0, []
     for number, (made, failed) in enumerate(_each(jobs, hands, processes=isinstance(workers, Processes))):
         done += made
         failures += failed
         progress.step(f"writing {target.path}", number + 1, count, "files")
     if not lone:
-        commit(target.path, sync=target.sync)
+        commit_with(target.path, target.metadata, sync=target.sync)
     return done, failures
 
 
