@@ -86,7 +86,7 @@ class Part:
         _disk.make_folder(self.data, sync=False)
 
     def _check_totals(self) -> None:
-        # One of the others is enough, for it was held against the rest: all are too many for each of thousands to look at.
+        # One of the others is enough, for it was held against the rest; all are too many for each to look at.
         total = _total_of_any(self.staging)
         if total not in (None, self.total):
             message = (
