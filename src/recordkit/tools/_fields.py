@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ._bound import Bound, OnError
 
 _STEP = 8192  # records at a time, where the base is not read
+_FEW = 1 << 16  # records in a file, of which threads would wait for each other longer than they work
 
 
 @dataclass(frozen=True)
@@ -130,6 +131,8 @@ def add_fields(
     facts = layer_facts([Base.of(file) for file in records.files], hides=replaced, values=values)
     target = _jobs.Target(str(folder), new, facts, resume, overwrite, sync, compress=False)
     name = folder.name.partition("-")[2] or folder.name
+    if workers == AUTO and not change.reads and len(dataset) < _FEW * len(records.files):
+        workers = 1
     written, failures = _jobs.run(
         records, change, target, workers, splits={_jobs.name_of(file): _shard_name(name) for file in records.files}
     )
