@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "core/names.h"
+#include "core/skim.h"
 
 namespace recordkit {
 namespace {
@@ -41,19 +42,21 @@ template <bool quick_pext>
 // One call of decode: where it is, and what it has met.
 class Decoder::Run {
  public:
-  Run(const std::vector<FieldSpec>& fields, Names& names, const Chunk& chunk, std::vector<Column>& columns,
-      size_t rows)
+  Run(const std::vector<FieldSpec>& fields, Learned& learned, const Chunk& chunk,
+      std::vector<Column>& columns, size_t rows)
       : fields_(fields),
-        names_(names),
+        names_(learned.names),
+        skim_(learned.skim),
         columns_(columns),
         readable_end_(chunk.data + chunk.readable),
         rows_(rows),
-        seen_(fields.size(), SIZE_MAX) {
+        seen_(fields.size(), SIZE_MAX),
+        skims_(names_.few_asked) {
     for (size_t f = 0; f < fields.size(); ++f) {
       if (fields[f].steps) lists_.emplace(fields[f].name, f);
       prepare(fields[f], columns[f]);
     }
-    for (Names::Slot& slot : names.slots) {
+    for (Names::Slot& slot : names_.slots) {
       if (!slot.one_number) continue;
       Column& column = columns[static_cast<size_t>(slot.field)];
       slot.to = slot.is_int ? reinterpret_cast<uint8_t*>(column.fixed_ints)
@@ -61,11 +64,22 @@ class Decoder::Run {
     }
   }
 
+  // Decodes the records from `row` on, and returns how many: one, or those that have been skimmed together.
+  // With a fault, as many as were sound before it.
+  size_t records(size_t row, const Chunk& chunk, size_t start, size_t stop, bool sequence) {
+    if (stop - start >= Skim::kAtOnce && skims_ && skim(chunk, start)) {
+      size_t done = 0;
+      while (done < Skim::kAtOnce && skimmed(row + done, chunk.payload(start + done), done)) ++done;
+      return done;
+    }
+    return record(row, chunk.payload(start), sequence) ? 1 : 0;
+  }
+
+  DecodeFault fault;
+
+ private:
   bool record(size_t row, Bytes payload, bool sequence) {
-    row_ = row;
-    payload_ = payload.data();
-    fields_seen_ = 0;
-    if (!misfits_.empty()) misfits_.clear();
+    begin(row, payload);
     Cursor cursor(payload);
     while (!cursor.done()) {
       uint32_t field;
@@ -80,12 +94,57 @@ class Decoder::Run {
       }
       if (!ok) return malformed(cursor);
     }
-    return fields_seen_ == fields_.size() || missing_fields();
+    return end();
   }
 
-  DecodeFault fault;
+  void begin(size_t row, Bytes payload) {
+    row_ = row;
+    payload_ = payload.data();
+    fields_seen_ = 0;
+    if (!misfits_.empty()) misfits_.clear();
+  }
 
- private:
+  bool end() { return fields_seen_ == fields_.size() || missing_fields(); }
+
+  // Finds the entries asked for in the next records, if these are like those before them.
+  bool skim(const Chunk& chunk, size_t start) {
+    Skim::Messages messages;
+    for (size_t m = 0; m < Skim::kAtOnce; ++m) {
+      if (!only_features(chunk.payload(start + m), messages[m])) return surprised();
+    }
+    if (!skim_.knows() && !learn(messages[0])) return surprised();
+    for (const Bytes message : messages) {
+      if (readable_end_ - message.data() < skim_.reach()) return false;
+    }
+    if (skim_.find(messages)) return true;
+    learn(messages.back());
+    return surprised();
+  }
+
+  bool learn(Bytes message) {
+    return readable_end_ - (message.data() + message.size()) >= kRoom && skim_.learn(message, names_);
+  }
+
+  // Where records differ it is not tried for long.
+  bool surprised() {
+    constexpr size_t kMost = 8;
+    skims_ = ++surprises_ < kMost;
+    return false;
+  }
+
+  static bool only_features(Bytes payload, Bytes& message) {
+    Cursor cursor(payload);
+    return !payload.empty() && *cursor.at++ == 0x0a && cursor.bytes(message) && cursor.done();
+  }
+
+  bool skimmed(size_t row, Bytes payload, size_t number) {
+    begin(row, payload);
+    for (size_t a = 0; a < skim_.asked(); ++a) {
+      if (!features(skim_.entry(a, number))) return false;
+    }
+    return end();
+  }
+
   void prepare(const FieldSpec& spec, Column& column) const {
     const bool fixed = spec.count >= 0;
     if (spec.kind == Kind::bytes) {
@@ -564,11 +623,14 @@ class Decoder::Run {
 
   const std::vector<FieldSpec>& fields_;
   Names& names_;
+  Skim& skim_;
   std::vector<Column>& columns_;
   const uint8_t* readable_end_;
   size_t rows_;
   std::unordered_map<std::string_view, size_t> lists_;
   std::vector<size_t> seen_;  // field -> the last row it was met in
+  bool skims_;
+  size_t surprises_ = 0;
   const bool quick_pext_ = has_quick_pext();
   std::unordered_map<size_t, DecodeFault> misfits_;
   size_t row_ = 0;
@@ -587,24 +649,23 @@ Decoder::~Decoder() = default;
 
 DecodeFault Decoder::decode(const Chunk& chunk, size_t start, size_t stop,
                             std::vector<Column>& columns) const {
-  std::unique_ptr<Names> names;
+  std::unique_ptr<Learned> learned;
   {
     std::lock_guard lock(mutex_);
     if (!learned_.empty()) {
-      names = std::move(learned_.back());
+      learned = std::move(learned_.back());
       learned_.pop_back();
     }
   }
-  if (!names) names = std::make_unique<Names>(fields_);
+  if (!learned) learned = std::make_unique<Learned>(Names(fields_));
 
-  Run run(fields_, *names, chunk, columns, stop - start);
-  for (size_t i = start; i < stop; ++i) {
-    if (run.record(i - start, chunk.payload(i), sequence_)) continue;
-    run.fault.record = i;
-    break;
+  Run run(fields_, *learned, chunk, columns, stop - start);
+  for (size_t i = start; i < stop && run.fault.what == DecodeFault::What::none;) {
+    i += run.records(i - start, chunk, i, stop, sequence_);
+    if (run.fault.what != DecodeFault::What::none) run.fault.record = i;
   }
   std::lock_guard lock(mutex_);
-  learned_.push_back(std::move(names));
+  learned_.push_back(std::move(learned));
   return run.fault;
 }
 

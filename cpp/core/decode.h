@@ -50,7 +50,7 @@ struct DecodeFault {
   int64_t found_count = 0;
 };
 
-struct Names;
+struct Learned;
 
 class Decoder {
  public:
@@ -70,9 +70,9 @@ class Decoder {
 
   std::vector<FieldSpec> fields_;
   bool sequence_;
-  // What a run has learned of names is handed on to the next.
+  // What a run has learned of the records is handed on to the next.
   mutable std::mutex mutex_;
-  mutable std::vector<std::unique_ptr<Names>> learned_;
+  mutable std::vector<std::unique_ptr<Learned>> learned_;
 };
 
 }  // namespace recordkit

@@ -172,6 +172,100 @@ TEST(decode_reads_names_in_another_order_in_every_record) {
   CHECK(decode_table(Decoder(specs, false), bare_chunk(payloads, Behind::padding)).columns == expected);
 }
 
+// The fields of a record, of which some are asked for; one record in the middle is not like the others.
+TEST(decode_of_few_fields_notices_the_record_that_differs) {
+  const std::vector<std::string> names = {"before", "a", "between, a name of 26 byte", "b", "after"};
+  const auto feature = [](int64_t value) { return unhex("1a 03 0a 01") + static_cast<char>(value); };
+  const auto entries_of = [&](const std::vector<std::string>& some, int64_t value) {
+    std::string entries;
+    for (const std::string& name : some)
+      entries += bytes_field(1, bytes_field(1, name) + bytes_field(2, feature(value)));
+    return entries;
+  };
+  const auto payload_of = [&](const std::vector<std::string>& some, int64_t value) {
+    return bytes_field(1, entries_of(some, value));
+  };
+  const auto one = [](const char* name, bool required) {
+    return FieldSpec{name, Kind::int64s, 1, required, false};
+  };
+  std::vector<std::string> others = {
+      payload_of({"a", "before", names[2], "after", "b"}, 9),              // another order
+      payload_of({"a", "b"}, 9),                                           // fewer
+      payload_of({"before", "a", names[2], "b", "after", "one more"}, 9),  // more
+      payload_of({"before", "a", names[2], "b", "after", "a"}, 9),         // the same name twice
+      payload_of({"befor\xc3\xa9", "a", names[2], "b", "after"}, 9),       // another name
+      payload_of(names, 9) + payload_of({"a"}, 9),                         // in two pieces
+      payload_of(names, 9) + unhex("10 01"),                               // something else behind it
+      // An entry that names itself twice is the last of these, and a value may stand before the name.
+      bytes_field(
+          1, entries_of({"before", "a", names[2]}, 3) + entries_of({"b"}, 9) +
+                 bytes_field(1, bytes_field(1, "after") + bytes_field(2, feature(9)) + bytes_field(1, "a"))),
+      bytes_field(1,
+                  bytes_field(1, bytes_field(2, feature(9)) + bytes_field(1, "a")) + entries_of({"b"}, 9))};
+  for (const std::string& other : others) {
+    for (size_t at = 0; at < 12; ++at) {
+      std::vector<std::string> payloads;
+      CellColumn expected;
+      for (size_t row = 0; row < 12; ++row) {
+        payloads.push_back(row == at ? other : payload_of(names, static_cast<int64_t>(row)));
+        expected.push_back(ints({row == at ? 9 : static_cast<int64_t>(row)}));
+      }
+      const Decoder decoder({one("a", true), one("b", true)}, false);
+      for (const Behind behind : {Behind::plenty, Behind::padding, Behind::nothing}) {
+        const Decoded result = decode_table(decoder, bare_chunk(payloads, behind));
+        CHECK_EQ(result.fault.what, DecodeWhat::none);
+        CHECK(result.columns == std::vector<CellColumn>(2, expected));
+      }
+    }
+  }
+}
+
+TEST(decode_of_few_fields_says_which_record_is_wrong) {
+  const std::string asked = "a second name of 26 bytes", like_it = "a second name of 26 bytez";
+  const auto entry = [](std::string_view name, std::string_view feature) {
+    return bytes_field(1, bytes_field(1, name) + bytes_field(2, feature));
+  };
+  const std::string seven = unhex("1a 03 0a 01 07"), two = unhex("1a 04 0a 02 07 07"),
+                    half = unhex("12 06 0a 04 00 00 00 3f"), bad = unhex("1a 03 0a 02 07");
+  const std::string first = entry("first", seven);
+  for (size_t at = 0; at < 9; ++at) {
+    const auto fault = [&](const std::string& other) {
+      std::vector<std::string> payloads(9, bytes_field(1, first + entry(asked, seven)));
+      payloads[at] = other;
+      const Decoder decoder({{asked, Kind::int64s, 1, true, false}}, false);
+      const Decoded result = decode_table(decoder, bare_chunk(payloads, Behind::plenty));
+      CHECK_EQ(result.fault.record, at);
+      return result.fault.what;
+    };
+    CHECK_EQ(fault(bytes_field(1, first + entry(asked, two))), DecodeWhat::wrong_count);
+    CHECK_EQ(fault(bytes_field(1, first + entry(asked, half))), DecodeWhat::wrong_kind);
+    CHECK_EQ(fault(bytes_field(1, first + entry(asked, bad))), DecodeWhat::malformed);
+    CHECK_EQ(fault(bytes_field(1, first + entry(asked, ""))), DecodeWhat::missing);
+    CHECK_EQ(fault(bytes_field(1, first + entry(like_it, seven))), DecodeWhat::missing);
+    CHECK_EQ(fault(bytes_field(1, first + first.substr(0, 4))), DecodeWhat::malformed);
+    CHECK_EQ(fault(bytes_field(1, first) + bytes_field(1, entry(asked, two))), DecodeWhat::wrong_count);
+  }
+}
+
+TEST(decode_of_few_fields_finds_one_that_is_named_almost_like_another) {
+  for (const size_t size : {1, 9, 10, 11, 25, 26, 27, 100}) {
+    const std::string seven = unhex("1a 03 0a 01 07"), asked = std::string(size - 1, 'n') + 'x';
+    for (size_t letter = 0; letter < size; ++letter) {
+      std::string other = asked;
+      other[letter] = 'y';
+      std::vector<std::string> payloads(9, example_of(other, seven));
+      payloads[6] = example_of(asked, seven);
+      const Decoder decoder({{asked, Kind::int64s, 1, false, false}}, false);
+
+      const Decoded result = decode_table(decoder, bare_chunk(payloads, Behind::plenty));
+
+      CellColumn expected(9, {State::missing, {}});
+      expected[6] = ints({7});
+      CHECK(result.columns[0] == expected);
+    }
+  }
+}
+
 TEST(decode_gives_the_rows_that_were_asked_for) {
   const Chunk chunk =
       framed_chunk({example_of("a", unhex("1a 03 0a 01 01")), example_of("a", unhex("1a 03 0a 01 02")),

@@ -99,6 +99,7 @@ Chunk framed_chunk(const std::vector<std::string>& payloads) {
 }
 
 Chunk bare_chunk(const std::vector<std::string>& payloads, Behind behind) {
+  constexpr size_t kPlenty = 70'000;
   std::string joined;
   Chunk chunk;
   for (const std::string& payload : payloads) {
@@ -107,6 +108,7 @@ Chunk bare_chunk(const std::vector<std::string>& payloads, Behind behind) {
   }
   chunk.size = joined.size();
   if (behind == Behind::padding) joined.append(kPadding, '\0');
+  if (behind == Behind::plenty) joined.append(kPlenty, '\x0a');  // as entries start
   const auto bytes = std::make_shared<Exact>(joined);
   chunk.data = Bytes(*bytes).data();
   chunk.readable = behind == Behind::pretend_nothing_readable ? 0 : joined.size();

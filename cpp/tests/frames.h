@@ -43,8 +43,9 @@ class Exact {
 // The payloads as framed records in a buffer of ours.
 Chunk framed_chunk(const std::vector<std::string>& payloads);
 
-// What may be loaded behind a payload. The decoder takes its fast way only where whole words can be.
-enum class Behind { padding, nothing, pretend_nothing_readable };
+// What may be loaded behind the payloads. The decoder takes its fast ways only where whole words can be, or
+// where all entries that it expects could be as long as they like.
+enum class Behind { plenty, padding, nothing, pretend_nothing_readable };
 
 // The payloads back to back without frames: all that decoding looks at.
 Chunk bare_chunk(const std::vector<std::string>& payloads, Behind behind);

@@ -63,14 +63,16 @@ Decoder decoder_of(const std::vector<Expected>& fields, bool sequence) {
   return Decoder(std::move(specs), sequence);
 }
 
-// Three records in a row, so that the second and third meet what was learned from the first; and the same
-// decoder over differently padded memory, down to none that would allow its fast way.
+// Several records in a row, so that later ones meet what was learned from the first, alone and side by side;
+// and the same decoder over differently padded memory, down to none that would allow its fast ways.
+constexpr size_t kRows = 5;
+
 Decoded decode_every_way(const std::vector<std::string>& payloads, const std::vector<Expected>& fields,
                          bool sequence) {
   const Chunk exact = bare_chunk(payloads, Behind::pretend_nothing_readable);
   const Decoded expected = decode_table(decoder_of(fields, sequence), exact);
   const Decoder warm = decoder_of(fields, sequence);
-  for (const Behind behind : {Behind::nothing, Behind::padding}) {
+  for (const Behind behind : {Behind::nothing, Behind::padding, Behind::plenty}) {
     const Decoded decoded = decode_table(warm, bare_chunk(payloads, behind));
     CHECK_EQ(decoded.fault.what, expected.fault.what);
     CHECK_EQ(decoded.fault.byte, expected.fault.byte);
@@ -81,7 +83,7 @@ Decoded decode_every_way(const std::vector<std::string>& payloads, const std::ve
 }
 
 void check_decode(const std::string& payload, const Parsed& parsed, bool sequence, bool fixed) {
-  const std::vector<std::string> payloads(3, payload);
+  const std::vector<std::string> payloads(kRows, payload);
   const std::vector<Expected> fields = fields_in(parsed, fixed);
 
   const Decoded decoded = decode_every_way(payloads, fields, sequence);
@@ -89,12 +91,12 @@ void check_decode(const std::string& payload, const Parsed& parsed, bool sequenc
   if (!parsed.ok)
     return;  // the ways agree on what is wrong; which field is looked into depends on those asked for
   CHECK_EQ(decoded.fault.what, DecodeFault::What::none);
-  for (size_t f = 0; f < fields.size(); ++f) CHECK(decoded.columns[f] == CellColumn(3, fields[f].cell));
+  for (size_t f = 0; f < fields.size(); ++f) CHECK(decoded.columns[f] == CellColumn(kRows, fields[f].cell));
 
   // A field is the same whatever else is asked for.
   std::vector<Expected> some;
   for (size_t f = 0; f < fields.size(); f += 2) some.push_back(fields[f]);
-  const Decoded fewer = decode_table(decoder_of(some, sequence), bare_chunk(payloads, Behind::padding));
+  const Decoded fewer = decode_table(decoder_of(some, sequence), bare_chunk(payloads, Behind::plenty));
   CHECK_EQ(fewer.fault.what, DecodeFault::What::none);
   for (size_t f = 0; f < some.size(); ++f) CHECK(fewer.columns[f] == decoded.columns[2 * f]);
 }
