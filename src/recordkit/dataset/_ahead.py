@@ -42,6 +42,7 @@ class Ahead:
         self._columns = columns
         fit = _PIECE_BYTES * file.count // max(1, file.shard.raw_bytes)
         self._size = 1 << max(0, min(fit, _PIECE_RECORDS).bit_length() - 1)  # so that batches seldom lie across
+        self._last = (file.count - 1) // self._size
         # What is more than an array is decoded a batch at a time: to cut it takes as long.
         self._arrays = all(isinstance(column, np.ndarray) for column in columns.joined([])._columns.values())
         self._pieces: OrderedDict[int, _Piece | None] = OrderedDict()
@@ -60,6 +61,8 @@ class Ahead:
         if begin < end <= self._size:
             piece = self._piece(number)
             if piece is not None:
+                if 2 * end > self._size and number < self._last:
+                    self._piece(number + 1)  # before it is needed, while others still have enough of this one
                 return piece.cut(self._columns, begin, end)
         elif end > self._size >= stop - start:
             head, tail = self._piece(number), self._piece(number + 1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,10 +39,14 @@ class Stack:
 
     Args:
         layers: Those that apply to all its files.
+
+    Attributes:
+        deletes: Whether one of them has deleted records.
     """
 
     def __init__(self, layers: Sequence[Layer] = ()) -> None:
         self.layers = tuple(layers)
+        self.deletes = any(layer.deleted for layer in self.layers)
         self._checked: set[str] = set()
         self._aheads: OrderedDict[tuple[Any, ...], Ahead] = OrderedDict()
         self._deleted: dict[str, NDArray[np.int64]] = {}
@@ -134,7 +139,7 @@ class Stack:
         """
         found = self._deleted.get(file.name)
         if found is None:
-            if any(layer.deleted for layer in self.layers):
+            if self.deletes:
                 self.check(file)
             name = _name_of(file)
             each = [layer.deleted[name] for layer in self.layers if name in layer.deleted]
@@ -211,7 +216,13 @@ class Layered:
     def merged(self, base: Batch, beside: Sequence[Batch]) -> Batch:
         """Return one batch of the columns of several, in order."""
         batch = base.beside(*beside)
-        return batch if batch.names == self.order else batch.select(*self.order)
+        return batch if self._in_order else batch.select(*self.order)
+
+    @cached_property
+    def _in_order(self) -> bool:
+        """Whether fields of layers come behind all others."""
+        names = [name for columns in (self.base, *(of for _, of in self.added)) for name in columns.names or ()]
+        return tuple(names) == self.order
 
     def row(self, part: Part) -> dict[str, Any]:
         """Return one record as a dict."""

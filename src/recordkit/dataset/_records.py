@@ -220,7 +220,7 @@ class Records:
 
     def living(self, file: RecordFile, number: int) -> int:
         """Return how many of a file's records before this one are not deleted."""
-        return living(self.stack.deleted(file), number) if self.stack else number
+        return living(self.stack.deleted(file), number) if self.stack.deletes else number
 
     def part(self, file: RecordFile, chunk: Chunk) -> Part:
         """Return some records of a file without those that are deleted."""
@@ -228,7 +228,7 @@ class Records:
             return Part(chunk, file.name, file)
         numbers = file.numbers_at(chunk.offsets) if self.log.tolerant else None
         part = Part(chunk, file.name, file, numbers)
-        deleted = self.stack.deleted(file)
+        deleted = self.stack.deleted(file) if self.stack.deletes else ()
         if not len(deleted):
             return part
         kept = np.flatnonzero(~np.isin(part.record_numbers(0, len(chunk)), deleted))
