@@ -61,7 +61,7 @@ Blocks look_up(const Tables& tables, const int64_t* numbers, std::span<Place> pl
   return lacking;
 }
 
-std::tuple<Chunk, int, std::vector<std::tuple<uint32_t, uint64_t>>> fetch_numbers(
+std::tuple<Chunk, int, size_t, std::vector<std::tuple<uint32_t, uint64_t>>> fetch_numbers(
     const std::vector<int>& descriptors, const std::vector<const FileMap*>& maps, const Tables& tables,
     Numbers<int64_t> files, Numbers<int64_t> numbers) {
   if (descriptors.size() != tables.size() || maps.size() != tables.size())
@@ -75,7 +75,10 @@ std::tuple<Chunk, int, std::vector<std::tuple<uint32_t, uint64_t>>> fetch_number
     lacking = look_up(tables, numbers.data(), places);
     return lacking.empty() ? fetch(descriptors, places, maps) : Fetched();
   });
-  return {std::move(fetched.chunk), static_cast<int>(fetched.fault), {lacking.begin(), lacking.end()}};
+  return {std::move(fetched.chunk),
+          static_cast<int>(fetched.fault),
+          fetched.reads,
+          {lacking.begin(), lacking.end()}};
 }
 
 // --- One file
@@ -145,15 +148,15 @@ void bind_table(nb::module_& m) {
            "Return where the frames of these records start, and how long they are; their blocks must be "
            "there.")
       .def_prop_ro("nbytes", &PlaceTable::nbytes, "The memory that it takes.");
-  m.def("fetch_numbers", &fetch_numbers, "descriptors"_a, "maps"_a, "tables"_a, "files"_a, "numbers"_a,
-        nb::sig("def fetch_numbers(descriptors: collections.abc.Sequence[int], maps: "
-                "collections.abc.Sequence[FileMap | None], tables: "
-                "collections.abc.Sequence[PlaceTable], files: " RECORDKIT_INTS ", numbers: " RECORDKIT_INTS
-                ") -> tuple[Chunk, int, list[tuple[int, int]]]"),
-        "Return the records with these numbers in these of the files, in this order, up to the first that is "
-        "not sound, and its fault (0: none). Where tables lack blocks nothing is read, and third is which "
-        "(file, "
-        "block), in order.");
+  m.def(
+      "fetch_numbers", &fetch_numbers, "descriptors"_a, "maps"_a, "tables"_a, "files"_a, "numbers"_a,
+      nb::sig("def fetch_numbers(descriptors: collections.abc.Sequence[int], maps: "
+              "collections.abc.Sequence[FileMap | None], tables: "
+              "collections.abc.Sequence[PlaceTable], files: " RECORDKIT_INTS ", numbers: " RECORDKIT_INTS
+              ") -> tuple[Chunk, int, int, list[tuple[int, int]]]"),
+      "Return the records with these numbers in these of the files, in this order, up to the first that is "
+      "not sound, its fault (0: none), and how often files were read from. Where tables lack blocks nothing "
+      "is read, and last is which (file, block), in order.");
 }
 
 }  // namespace

@@ -68,10 +68,11 @@ class Fetching {
     lay_out();
     copy_mapped();
     const std::vector<Visit> visits = in_order();
-    for (size_t i = 0; i < visits.size();) i += read_run(std::span(visits).subspan(i));
+    size_t reads = 0;
+    for (size_t i = 0; i < visits.size(); ++reads) i += read_run(std::span(visits).subspan(i));
     spans_.resize(sound_);
     framed_->set_size(spans_.empty() ? 0 : spans_.back().start + spans_.back().length + kFooterSize);
-    return {chunk_of(framed_, std::move(spans_)), fault_};
+    return {chunk_of(framed_, std::move(spans_)), fault_, reads};
   }
 
  private:

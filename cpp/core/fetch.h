@@ -12,6 +12,7 @@ namespace recordkit {
 struct Fetched {
   Chunk chunk;
   Fault fault = Fault::none;  // of place number chunk.records.size()
+  size_t reads = 0;           // how often files were read from
 };
 
 // They are read in the order of the files, those that are near each other in one go, each into its place in

@@ -161,9 +161,9 @@ class PlaceTable:
     def nbytes(self) -> int:
         """The memory that it takes."""
 
-def fetch_numbers(descriptors: Sequence[int], maps: Sequence[FileMap | None], tables: Sequence[PlaceTable], files: numpy.typing.NDArray[numpy.int64], numbers: numpy.typing.NDArray[numpy.int64]) -> tuple[Chunk, int, list[tuple[int, int]]]:
+def fetch_numbers(descriptors: Sequence[int], maps: Sequence[FileMap | None], tables: Sequence[PlaceTable], files: numpy.typing.NDArray[numpy.int64], numbers: numpy.typing.NDArray[numpy.int64]) -> tuple[Chunk, int, int, list[tuple[int, int]]]:
     """
-    Return the records with these numbers in these of the files, in this order, up to the first that is not sound, and its fault (0: none). Where tables lack blocks nothing is read, and third is which (file, block), in order.
+    Return the records with these numbers in these of the files, in this order, up to the first that is not sound, its fault (0: none), and how often files were read from. Where tables lack blocks nothing is read, and last is which (file, block), in order.
     """
 
 def block_gap() -> int:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 from collections.abc import Callable
 
-__all__ = ["Hook", "Report", "reporting", "step"]
+__all__ = ["Hook", "Report", "reporting", "silent", "step"]
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,16 @@ _hook: ContextVar[Hook | None] = ContextVar("recordkit_progress", default=None)
 def reporting(hook: Hook) -> Iterator[None]:
     """Let all work inside the block report to `hook`."""
     token = _hook.set(hook)
+    try:
+        yield
+    finally:
+        _hook.reset(token)
+
+
+@contextmanager
+def silent() -> Iterator[None]:
+    """Let no work inside the block report: whoever has it done does, in better words."""
+    token = _hook.set(None)
     try:
         yield
     finally:

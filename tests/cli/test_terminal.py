@@ -365,7 +365,7 @@ DRAWN = {
     "stats data": "looking at values  ",
     "diff data other": "comparing  ",
     "verify data": "verifying  ",
-    "repair bad.tfrecord -o new.tfrecord": "writing ",
+    "repair bad.tfrecord -o new.tfrecord": "repairing ",
     "add data c=values.npy": "writing ",
     "drop data b --out new": "writing ",
     "rename data b=c --out new": "writing ",

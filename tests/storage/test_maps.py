@@ -47,7 +47,10 @@ class TestMapped:
     def test_a_file_is_mapped_when_it_was_read_at_many_places(self, path: Path) -> None:
         file = LocalFile(path)
 
-        found = [file.mapped(PIECES // 2) for _ in range(4)]
+        found = []
+        for _ in range(4):
+            file.was_read(PIECES // 2)
+            found.append(file.map)
 
         assert found[0] is None
         assert found[2] is not None
@@ -60,7 +63,15 @@ class TestMapped:
         for seed in range(6):
             which, numbers = some(PIECES // 2, seed)
             assert list(fetch([file], which, numbers)) == [PAYLOADS[number] for number in numbers]
-        assert file.mapped(0) is not None
+        assert file.map is not None
+
+    def test_reading_what_stands_together_counts_once(self, path: Path) -> None:
+        file = opened(path)
+
+        for _ in range(5):
+            fetch([file], np.zeros(3000, np.int64), np.random.default_rng(1).permutation(3000))
+
+        assert file.map is None
 
     def test_none_is_mapped_where_that_is_not_wanted(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("RECORDKIT_MAPPED", "0")
@@ -68,40 +79,44 @@ class TestMapped:
 
         which, numbers = some(100)
         assert list(fetch([file], which, numbers)) == [PAYLOADS[number] for number in numbers]
-        assert file.mapped(0) is None
+        assert file.map is None
 
     def test_a_file_that_is_too_large_is_not(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("RECORDKIT_MAPPED", "1MB")
 
-        assert LocalFile(path).mapped(1000) is None
+        file = LocalFile(path)
+        file.was_read(1000)
+
+        assert file.map is None
 
     def test_closing_and_pickling_let_go_of_it(self, path: Path) -> None:
         file = LocalFile(path)
-        assert file.mapped(PIECES) is not None
+        file.was_read(PIECES)
+        assert file.map is not None
 
         copy = pickle.loads(pickle.dumps(file))
         file.close()
 
-        assert copy.mapped(0) is None
-        assert file.mapped(0) is None
+        assert copy.map is None
+        assert file.map is None
 
     def test_a_file_that_is_cut_short_is_named_and_not_mapped_again(self, path: Path) -> None:
         file = opened(path)
-        fetch([file], *some(PIECES))
-        assert file.mapped(0) is not None
+        fetch([file], *some(2 * PIECES))
+        assert file.map is not None
 
         os.truncate(path, 900_000)
         with pytest.raises(rk.CorruptRecordError, match=r"data\.tfrecord: .*record 2000"):
             fetch([file], np.zeros(3, np.int64), np.array([0, 2000, 1]))
 
         assert list(fetch([file], np.zeros(2, np.int64), np.array([7, 3]))) == [PAYLOADS[7], PAYLOADS[3]]
-        assert file.mapped(1000) is None
+        assert file.map is None
 
 
 CUT_SHORT = """
 import faulthandler, os, sys, recordkit as rk
-pipe = rk.open(sys.argv[1], raw=True).shuffle(7).batch(10)
-print(sum(len(batch) for batch in pipe))
+pipe = rk.open(sys.argv[1], raw=True).shuffle(7).shard(0, 8).batch(10)
+print(sum(len(batch) for batch in pipe), sys.argv[1] in open("/proc/self/maps").read())
 if sys.argv[2] == "faulthandler":
     faulthandler.enable()  # which takes the signal for itself
 os.truncate(sys.argv[1], 900_000)
@@ -117,7 +132,7 @@ def test_a_file_cut_short_while_it_is_shuffled_is_an_error_and_no_death(path: Pa
     run = subprocess.run([sys.executable, "-c", CUT_SHORT, str(path), also], capture_output=True, text=True, timeout=60)
 
     assert (run.returncode, run.stderr) == (0, "")
-    assert run.stdout.startswith(f"3000\n{path}: record ")
+    assert run.stdout.startswith(f"375 True\n{path}: record ")
 
 
 class TestMemory:

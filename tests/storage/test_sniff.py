@@ -124,6 +124,7 @@ WRONG: list[tuple[str, bytes]] = [
     ("snappy", b"\xff\x06\x00\x00sNaPpY\x01\x0b\x00\x00" + b"rest" * 9),
     ("riegeli", bytes.fromhex("83af70d10d884a3f") + bytes(8) + b"\x40" + bytes(47)),
     ("recordio", bytes.fromhex("0a23d7ce10000000") + b"payload" * 9),
+    ("hadoop_crc", b"crc\x00\x00\x00\x02\x00" + bytes(range(40))),
     ("ds_store", b"\x00\x00\x00\x01Bud1\x00\x00\x10\x00" + bytes(99)),
     ("hdf5", b"\x89HDF\r\n\x1a\n\x00\x00\x00\x00\x00\x08\x08\x00" + bytes(99)),
     ("avro", b"Obj\x01\x04\x14avro.codec\x08null\x16avro.schema"),

@@ -263,6 +263,7 @@ B: dict[str, tuple[bytes, str]] = {
     "tar": (b"name".ljust(257, b"\0") + b"ustar\0" + bytes(249), "tar"),
     "zstd": (b"\x28\xb5\x2f\xfd\x24\x05\x29\x00" + b"hello" * 10, "zstd"),
     "ds_store": (b"\0\0\0\x01Bud1" + bytes(100), "macOS"),
+    "hadoop_crc": (b"crc\0\0\0\x02\0" + bytes(range(40)), "Hadoop"),
     "riegeli": (bytes.fromhex("83af70d10d884a3f") + bytes(100), "Riegeli"),
     "example": (EXAMPLE, "without the frame"),
     "zeros": (bytes(4096), "zeros"),

@@ -58,7 +58,7 @@ class LocalFile:
         self._lock = threading.Lock()
         self._map: _core.FileMap | None = None
         self._was_mapped = False
-        self._reads = 0  # at random places
+        self._reads = 0
 
     @property
     def size(self) -> int:
@@ -101,20 +101,19 @@ class LocalFile:
             left -= len(piece)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
-    def mapped(self, reads: int) -> _core.FileMap | None:
-        """Return a map of the open file, once it was read at so many places that a map takes less time.
+    @property
+    def map(self) -> _core.FileMap | None:
+        """The open file as memory, once it was read at so many places that a map takes less time than reading."""
+        if self._map is not None and not self._map.is_whole:
+            self._map = None
+        return self._map
 
-        Args:
-            reads: At how many places it will be read now.
-        """
-        if self._map is not None and self._map.is_whole:
-            return self._map
-        self._map = None
-        self._reads += reads
+    def was_read(self, places: int) -> None:
+        """Take notice that the open file was read at so many places, each by itself."""
+        self._reads += places
         if not self._was_mapped and self._reads * _MAPPED_AT_ONCE >= os.fstat(self.descriptor).st_size:
             self._was_mapped = True
             self._map = _core.map_file(self.descriptor, mapped_at_most())
-        return self._map
 
     def close(self) -> None:
         """Let go of the descriptor; reading again opens the file again."""

@@ -66,12 +66,14 @@ def _read(
         for file in files:
             borrowed.append(file)
             descriptors.append(file.borrowed())
-        maps = [file.mapped(len(numbers) // len(files)) for file in files]
-        chunk, fault, lacking = _core.fetch_numbers(descriptors, maps, tables, which, numbers)
+        maps = [file.map for file in files]
+        chunk, fault, reads, lacking = _core.fetch_numbers(descriptors, maps, tables, which, numbers)
         if lacking:
             for at, blocks in groupby(lacking, itemgetter(0)):
                 places[at].load(tables[at], [block for _, block in blocks])
-            chunk, fault, _ = _core.fetch_numbers(descriptors, maps, tables, which, numbers)
+            chunk, fault, reads, _ = _core.fetch_numbers(descriptors, maps, tables, which, numbers)
+        for file in files if reads >= len(files) else ():
+            file.was_read(reads // len(files))
     finally:
         for file in borrowed:
             file.give_back()

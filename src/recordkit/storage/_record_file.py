@@ -305,10 +305,16 @@ class RecordFile:
         assert isinstance(self.file, LocalFile)
         return self._open_files.borrow(self.file)
 
-    def mapped(self, reads: int) -> _core.FileMap | None:
-        """Return a map of the borrowed file, if one pays for so many more reads at random places."""
+    @property
+    def map(self) -> _core.FileMap | None:
+        """The borrowed file as memory, once it was read at many places."""
         assert isinstance(self.file, LocalFile)
-        return self.file.mapped(reads)
+        return self.file.map
+
+    def was_read(self, places: int) -> None:
+        """Take notice that the borrowed file was read at so many places."""
+        assert isinstance(self.file, LocalFile)
+        self.file.was_read(places)
 
     def give_back(self) -> None:
         """Let the file be closed when others are wanted."""

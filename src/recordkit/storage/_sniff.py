@@ -71,6 +71,7 @@ _STARTS: Final = (
     _is("riegeli", rb"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f", "a Riegeli or ArrayRecord file", _CONVERT),
     _is("recordio", rb"(\x0a\x23\xd7\xce|\x3e\xd7\x23\x0a)(?!\0{4})", "a RecordIO file", _CONVERT),
     _is("ds_store", rb"\0\0\0\x01Bud1", "a .DS_Store, the notes of macOS about a folder", _LEAVE),
+    _is("hadoop_crc", rb"crc\0\0", "checksums that Hadoop keeps beside a file (.crc)", _LEAVE),
     _is("hdf5", rb"\x89HDF\r\n\x1a\n", "an HDF5 file", _CONVERT),
     _is("avro", rb"Obj\x01(?!\0{4})", "an Avro file", _CONVERT),
     _is("arrow", rb"ARROW1\0\0|\xff{4}..\0\0\x10\0\0\0", "Arrow IPC", _CONVERT),

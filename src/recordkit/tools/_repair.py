@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from recordkit import records
+from recordkit import progress, records
 from recordkit.errors import CorruptRecordError, StorageError, TargetExistsError
 from recordkit.storage import Manifest, _disk, _names, create
 from recordkit.storage._bytes import LocalFile
@@ -127,7 +127,7 @@ def repair(
         writer = create(target, _schema_of(source), compression=wanted, overwrite=overwrite)
         with writer:
             items = walk(file, own, nested=nested) if accept is None else _accepted(file, own, accept)
-            damages = _copy(items, writer)
+            damages = _copy(items, writer, file, file.size if own is None else None)
             if accept is None and damages and not writer.rows and own is None:
                 _refuse_pattern(file)
     finally:
@@ -164,13 +164,17 @@ def _schema_of(source: Path) -> Schema | None:
     return None
 
 
-def _copy(items: Iterator[Chunk | Damage], writer: Writer) -> list[Damage]:
-    damages = []
+def _copy(items: Iterator[Chunk | Damage], writer: Writer, file: LocalFile, size: int | None) -> list[Damage]:
+    damages, done = [], 0
     for item in items:
         if isinstance(item, Damage):
             damages.append(item)
+            done = item.offset + item.length
         else:
-            writer.write_chunk(item)
+            with progress.silent():
+                writer.write_chunk(item)
+            done = item.file_offset + item.nbytes
+        progress.step(f"repairing {file.name}", done, size and max(done, size), "bytes")
     return damages
 
 
