@@ -1,6 +1,7 @@
 #include "core/rewrite.h"
 
 #include "core/encode.h"
+#include "core/pool.h"
 
 namespace recordkit {
 namespace {
@@ -131,7 +132,8 @@ class Rewriter {
 
 RewriteResult rewrite(const Chunk& chunk, const Edit& edit, const Chunk* tail) {
   Rewriter rewriter(edit);
-  Buffer out(chunk.size + (tail ? tail->size : 0));
+  const std::shared_ptr<Buffer> framed = pooled_buffer(chunk.size + (tail ? tail->size : 0));
+  Buffer& out = *framed;
   std::vector<Chunk::Span> spans;
   spans.reserve(chunk.records.size());
   const auto stop = [&](size_t record) {
@@ -167,7 +169,7 @@ RewriteResult rewrite(const Chunk& chunk, const Edit& edit, const Chunk* tail) {
     spans.push_back({begin + kHeaderSize, length});
   }
   RewriteResult result;
-  result.chunk = chunk_of(std::move(out), std::move(spans));
+  result.chunk = chunk_of(framed, std::move(spans));
   result.chunk.first_record = chunk.first_record;
   return result;
 }

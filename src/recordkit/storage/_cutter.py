@@ -64,18 +64,31 @@ class Cutter:
 
     def cut(self, chunk: Chunk) -> Iterator[Block]:
         """Take the records of as many rows, and yield the blocks that are complete."""
+        if self._leaves_room(chunk):
+            self._take(chunk, chunk.nbytes)
+            yield self._block(ends_shard=False)
+            return
         ends = np.cumsum(chunk.lengths + _FRAME)
         start = 0
         while start < len(chunk):
             stop, full, ends_shard = self._stop(ends, start)
             size = int(ends[stop - 1]) - (int(ends[start - 1]) if start else 0)
-            self._pending.append(chunk.slice(start, stop) if stop - start < len(chunk) else chunk)
-            self._pending_bytes += size
-            self._row += stop - start
-            self._in_shard = (self._in_shard[0] + size, self._in_shard[1] + stop - start)
+            self._take(chunk.slice(start, stop) if stop - start < len(chunk) else chunk, size)
             if full or ends_shard:
                 yield self._block(ends_shard=ends_shard)
             start = stop
+
+    def _leaves_room(self, chunk: Chunk) -> bool:
+        """Tell whether a chunk is a block as it is, as most are: where its records end need not be known."""
+        if self._block_bytes is not None or self._shard_records is not None or not len(chunk):
+            return False
+        return self._shard_bytes is None or self._in_shard[0] + chunk.nbytes < self._shard_bytes
+
+    def _take(self, records: Chunk, size: int) -> None:
+        self._pending.append(records)
+        self._pending_bytes += size
+        self._row += len(records)
+        self._in_shard = (self._in_shard[0] + size, self._in_shard[1] + len(records))
 
     def rest(self) -> Iterator[Block]:
         """Yield what is still pending, which may be rows that were skipped alone."""

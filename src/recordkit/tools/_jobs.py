@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _ONE_SHARD = 1 << 60  # bytes: a part is never cut
 # Each goes through several hands: with less that costs the most, with more the processor's cache is left on the way.
-CHUNK_BYTES = 1 << 20
+CHUNK_BYTES = 2 << 20
 
 # The last part that gives up takes the staging folder with it, and must not take it from one that is about to begin.
 _turn: AbstractContextManager[Any] = threading.Lock()
