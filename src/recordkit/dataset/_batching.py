@@ -47,6 +47,13 @@ class Part(NamedTuple):
             return self.numbers[start:stop]
         return np.arange(self.chunk.first_record + start, self.chunk.first_record + stop, dtype=np.int64)
 
+    def following(self, start: int, stop: int) -> int | None:
+        """Return the number of the first of records [start, stop) if they follow each other in the file."""
+        if self.numbers is None:
+            return self.chunk.first_record + start
+        some = self.numbers[start:stop]
+        return int(some[0]) if len(some) and np.array_equal(some[1:], some[:-1] + 1) else None
+
     def cut(self, start: int, stop: int) -> Part:
         """Return records [start, stop) of the part."""
         numbers = None if self.numbers is None else self.numbers[start:stop]

@@ -198,9 +198,9 @@ class Layered:
     def _beside(self, layer: Layer, columns: Columns, part: Part, start: int, stop: int) -> Batch:
         """Return what a layer has for records [start, stop) of a part."""
         assert part.file is not None
-        if part.numbers is None:
-            first = part.chunk.first_record
-            return self.stack.ahead(layer, columns, part.file).batch(first + start, first + stop)
+        first = part.following(start, stop)
+        if first is not None:
+            return self.stack.ahead(layer, columns, part.file).batch(first, first + stop - start)
         file = self.stack.file_of(layer, part.file)
         fetched = Part(file.fetch(part.record_numbers(start, stop)), file.name, file)
         return columns.batch(fetched, 0, stop - start)

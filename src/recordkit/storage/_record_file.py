@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from bisect import bisect_left
 from collections import OrderedDict
 from functools import cached_property
 from itertools import pairwise
@@ -187,20 +188,28 @@ class RecordFile:
         return self._places.many(np.arange(len(self._places)))
 
     def numbers_at(self, offsets: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Return the numbers of the records that start at these places, uncompressed.
+        """Return the numbers of the records that start at these places, in rising order and uncompressed.
 
         Raises:
             CorruptRecordError: None starts there, as far as is known.
         """
-        starts = self.places()[0]
+        if not len(offsets):
+            return np.empty(0, np.int64)
+        # Only the ones between the first and the last are looked up, for a file may have millions of others.
+        count = len(self._places)
+        first, last = (bisect_left(range(count), offset, key=self._start_of) for offset in offsets[[0, -1]].tolist())
+        starts = self._places.many(np.arange(first, min(last + 1, count)))[0]
         numbers = np.searchsorted(starts, offsets)
-        if len(numbers) and (int(numbers[-1]) >= len(starts) or not np.array_equal(starts[numbers], offsets)):
+        if last == count or not np.array_equal(starts[numbers], offsets):
             message = (
                 f"{self.name}: behind damage, it cannot be told which records these are\n"
                 "  What was added beside them cannot be read with them: open with overlays=False."
             )
             raise CorruptRecordError(message, path=self.name, kind="unaligned")
-        return numbers.astype(np.int64)
+        return first + numbers.astype(np.int64)
+
+    def _start_of(self, record: int) -> int:
+        return int(self._places.one(record)[0][0])
 
     def write_index(self) -> Path:
         """Keep the index beside the file, and return where it is."""
