@@ -6,6 +6,7 @@ threads that wait for each other, than in work: they are read in pieces of many 
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -40,11 +41,14 @@ class Ahead:
         assert file.shard is not None
         self._file = file
         self._columns = columns
-        fit = _PIECE_BYTES * file.count // max(1, file.shard.raw_bytes)
+        made = columns.joined([])._columns.values()
+        arrays = [column for column in made if isinstance(column, np.ndarray)]
+        # What is more than an array is decoded a batch at a time: to cut it takes as long.
+        self._arrays = len(arrays) == len(made)
+        width = sum(array.itemsize * math.prod(array.shape[1:]) for array in arrays)
+        fit = _PIECE_BYTES // max(1, width, file.shard.raw_bytes // max(1, file.count))
         self._size = 1 << max(0, min(fit, _PIECE_RECORDS).bit_length() - 1)  # so that batches seldom lie across
         self._last = (file.count - 1) // self._size
-        # What is more than an array is decoded a batch at a time: to cut it takes as long.
-        self._arrays = all(isinstance(column, np.ndarray) for column in columns.joined([])._columns.values())
         self._pieces: OrderedDict[int, _Piece | None] = OrderedDict()
         self._stream: Stream | None = None
         self._turn = threading.Lock()
