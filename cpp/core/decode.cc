@@ -5,37 +5,13 @@
 
 #include "core/names.h"
 #include "core/skim.h"
+#include "core/varints.h"
 
 namespace recordkit {
 namespace {
 
 // So many bytes past the end of a message the quick loops may load.
 constexpr ptrdiff_t kRoom = 32;
-
-// Joining the bits of a varint takes one instruction where there is a quick one for it. The path of the
-// checksum tells whether the processor's own instructions are to be used at all.
-bool has_quick_pext() {
-#if defined(__x86_64__)
-  static const bool quick =
-      __builtin_cpu_supports("bmi2") && !__builtin_cpu_is("znver1") && !__builtin_cpu_is("znver2");
-  return quick && crc32c_path() != "portable";
-#else
-  return false;
-#endif
-}
-
-template <bool quick_pext>
-[[gnu::always_inline]] inline uint64_t join_varint(uint64_t word) {
-#if defined(__x86_64__)
-  if constexpr (quick_pext) {
-    // Assembler, for an intrinsic would need the whole loop around it to be compiled for such processors.
-    uint64_t joined;
-    asm("pext %2, %1, %0" : "=r"(joined) : "r"(word), "r"(~kContinuation));
-    return joined;
-  }
-#endif
-  return join_sevens(word);
-}
 
 }  // namespace
 
@@ -358,7 +334,7 @@ class Decoder::Run {
       // A fixed count of integers gathers them here too, to see how many they are.
       const size_t before = column.ints.size();
       const uint8_t* at;
-      const bool whole = read_packed_int64s({value, size}, value + size + 8, column.ints, at);
+      const bool whole = read_packed_int64s({value, size}, readable_end_, column.ints, at);
       const size_t found = column.ints.size() - before;
       if (spec.count >= 0 || !whole) column.ints.set_size(before);
       if (!whole || (spec.count >= 0 && found != static_cast<size_t>(spec.count))) return false;

@@ -1,5 +1,7 @@
 #include "core/example.h"
 
+#include "core/varints.h"
+
 namespace recordkit {
 
 bool is_utf8(Bytes text) {
@@ -185,26 +187,14 @@ bool read_packed_int64s(Bytes packed, const uint8_t* readable_end, Array<int64_t
   const uint8_t* const end = p + packed.size();
   int64_t* to = values.grow(packed.size());  // a value takes at least a byte
   int64_t* const first = to;
+  const bool quick_pext = has_quick_pext();
   bool ok = true;
   while (p < end) {
-    if (readable_end - p >= 8) {
-      const uint64_t word = load<uint64_t>(p);
-      const uint64_t ends = ~word & kContinuation;
-      if (ends == kContinuation && end - p >= 8) {
-        for (int i = 0; i < 8; ++i) *to++ = static_cast<int64_t>((word >> (8 * i)) & 0x7f);
-        p += 8;
-        continue;
-      }
-      if (ends != 0) {
-        const int bits = std::countr_zero(ends) + 1;  // of this value, continuation bits included
-        if (p + bits / 8 > end) {
-          ok = false;
-          break;
-        }
-        *to++ = static_cast<int64_t>(join_sevens(word & (~uint64_t{0} >> (64 - bits))));
-        p += bits / 8;
-        continue;
-      }
+    if (readable_end - p >= kVarintsLoaded) {
+      const uint8_t* const before = p;
+      const size_t size = static_cast<size_t>(end - p);
+      p = quick_pext ? read_varints<true>(p, size, to) : read_varints<false>(p, size, to);
+      if (p != before) continue;
     }
     Cursor cursor({p, static_cast<size_t>(end - p)});
     uint64_t value;
