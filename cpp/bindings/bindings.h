@@ -5,6 +5,7 @@
 #include <nanobind/ndarray.h>
 
 #include <cerrno>
+#include <memory>
 #include <system_error>
 
 #include "core/array.h"
@@ -51,8 +52,10 @@ template <typename T>
 nb::object to_numpy(Array<T>&& array) {
   const size_t size = array.size();
   array.reserve(1);
-  T* data = array.release();
-  nb::capsule owner(data, [](void* memory) noexcept { std::free(memory); });
+  auto held = std::make_unique<Array<T>>(std::move(array));
+  T* const data = held->data();
+  nb::capsule owner(held.get(), [](void* all) noexcept { delete static_cast<Array<T>*>(all); });
+  held.release();
   return nb::cast(NumpyArray<T>(data, {size}, owner));
 }
 

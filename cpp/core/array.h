@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/bytes.h"
+#include "core/pool.h"
 
 namespace recordkit {
 
@@ -25,7 +26,7 @@ inline void advise_large_pages([[maybe_unused]] void* data, [[maybe_unused]] siz
 }
 
 // A vector of plain values that does not initialise what it grows by, and keeps kPadding readable bytes
-// behind its contents. `release` hands the memory over, to be freed with std::free.
+// behind its contents. Where it is large, its memory is used again.
 template <typename T>
 class Array {
  public:
@@ -36,7 +37,7 @@ class Array {
     swap(other);
     return *this;
   }
-  ~Array() { std::free(data_); }
+  ~Array() { give_memory_back(data_, nbytes()); }
 
   T* data() { return data_; }
   const T* data() const { return data_; }
@@ -47,21 +48,26 @@ class Array {
   T& back() { return data_[size_ - 1]; }
   const T& back() const { return data_[size_ - 1]; }
   void set_size(size_t size) { size_ = size; }
-  T* release() {
-    size_ = capacity_ = 0;
-    return std::exchange(data_, nullptr);
-  }
+  // Bytes of memory that it has.
+  size_t nbytes() const { return data_ == nullptr ? 0 : capacity_ * sizeof(T) + kPadding; }
 
   // Room for at least `capacity` values; contents are kept. Throws std::bad_alloc and changes nothing on
   // failure.
   void reserve(size_t capacity) {
     if (capacity <= capacity_ && data_ != nullptr) return;
     if (capacity > (SIZE_MAX - kPadding) / sizeof(T)) throw std::bad_alloc();
-    void* grown = std::realloc(data_, capacity * sizeof(T) + kPadding);
+    size_t bytes = capacity * sizeof(T) + kPadding;
+    // What is large already is moved by the system, which need not copy it.
+    const bool moved = bytes < kLargePiece || nbytes() >= kLargePiece;
+    void* const grown = moved ? std::realloc(data_, bytes) : take_memory(bytes);
     if (grown == nullptr) throw std::bad_alloc();
+    if (!moved) {
+      if (size_ != 0) std::memcpy(grown, data_, size_ * sizeof(T));
+      give_memory_back(data_, nbytes());
+    }
     data_ = static_cast<T*>(grown);
-    capacity_ = capacity;
-    advise_large_pages(data_, capacity * sizeof(T));
+    capacity_ = (bytes - kPadding) / sizeof(T);
+    advise_large_pages(data_, capacity_ * sizeof(T));
   }
 
   // Room for `more` values behind the contents, growing by half so that appending stays linear.

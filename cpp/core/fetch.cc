@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "core/descriptor.h"
-#include "core/pool.h"
 
 namespace recordkit {
 namespace {
@@ -91,7 +90,7 @@ class Fetching {
       total += place.size;
     }
     sound_ = spans_.size();
-    framed_ = pooled_buffer(total);
+    framed_ = std::make_shared<Buffer>(total);
   }
 
   // An index may say what it likes; room for much is made only where the file is as large.
@@ -174,7 +173,7 @@ class Fetching {
 
   uint8_t* scratch(uint64_t size) {
     if (scratch_ == nullptr || scratch_->capacity() < size)
-      scratch_ = pooled_buffer(std::max(size, kLongestRun));
+      scratch_ = std::make_shared<Buffer>(std::max(size, kLongestRun));
     return scratch_->data();
   }
 

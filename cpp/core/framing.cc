@@ -1,7 +1,5 @@
 #include "core/framing.h"
 
-#include "core/pool.h"
-
 namespace recordkit {
 
 Chunk chunk_of(std::shared_ptr<Buffer> framed, std::vector<Chunk::Span>&& records) {
@@ -38,7 +36,7 @@ uint32_t crc32c_of(const Chunk& chunk) {
 Chunk pick(const Chunk& chunk, std::span<const uint64_t> indices) {
   size_t size = 0;
   for (const uint64_t i : indices) size += chunk.records[i].length + kFrameSize;
-  const std::shared_ptr<Buffer> framed = pooled_buffer(size);
+  const std::shared_ptr<Buffer> framed = std::make_shared<Buffer>(size);
   std::vector<Chunk::Span> records;
   records.reserve(indices.size());
   for (const uint64_t i : indices) {
@@ -55,7 +53,7 @@ Chunk join(std::span<const Chunk* const> chunks) {
     size += chunk->size;
     count += chunk->records.size();
   }
-  const std::shared_ptr<Buffer> framed = pooled_buffer(size);
+  const std::shared_ptr<Buffer> framed = std::make_shared<Buffer>(size);
   std::vector<Chunk::Span> spans;
   spans.reserve(count);
   for (const Chunk* chunk : chunks) {

@@ -1,49 +1,59 @@
 #include "core/pool.h"
 
 #include <atomic>
+#include <cstdlib>
 
 namespace recordkit {
 namespace {
 
-constexpr size_t kKept = 4;
-constexpr size_t kSmallest = size_t{128} << 10;  // what malloc itself keeps
-constexpr size_t kLargest = size_t{32} << 20;
-constexpr size_t kTooLarge = 4;  // times what is wanted: whoever keeps a small chunk keeps no large buffer
+constexpr size_t kSlots = 24;
+constexpr size_t kTooLarge = 4;  // times what is wanted: whoever keeps a little keeps no large piece
+
+// Stands at the start of a piece that nobody uses.
+struct Piece {
+  size_t bytes;
+};
 
 // No lock, for a child of a fork would inherit one that a thread of its parent holds.
-std::atomic<Buffer*> kept[kKept];
+std::atomic<Piece*> kept[kSlots];
+std::atomic<size_t> kept_bytes = 0;
 
-Buffer* take(size_t size) {
-  for (std::atomic<Buffer*>& slot : kept) {
-    std::unique_ptr<Buffer> buffer(slot.exchange(nullptr));
-    if (buffer == nullptr) continue;
-    if (buffer->capacity() / kTooLarge <= size) return buffer.release();
-    Buffer* none = nullptr;
-    if (slot.compare_exchange_strong(none, buffer.get())) buffer.release();
-  }
-  return new Buffer();
-}
-
-void give_back(Buffer* used) {
-  std::unique_ptr<Buffer> buffer(used);
-  if (buffer->capacity() < kSmallest || buffer->capacity() > kLargest) return;
-  for (std::atomic<Buffer*>& slot : kept) {
-    Buffer* none = nullptr;
-    if (slot.compare_exchange_strong(none, buffer.get())) {
-      buffer.release();
-      return;
-    }
-  }
+bool put(std::atomic<Piece*>& slot, Piece* piece) {
+  Piece* none = nullptr;
+  return slot.load(std::memory_order_relaxed) == nullptr && slot.compare_exchange_strong(none, piece);
 }
 
 }  // namespace
 
-std::shared_ptr<Buffer> pooled_buffer(size_t size) {
-  if (size < kSmallest || size > kLargest) return std::make_shared<Buffer>(size);
-  std::shared_ptr<Buffer> buffer(take(size), give_back);
-  buffer->set_size(0);
-  buffer->reserve(size);
-  return buffer;
+void* take_memory(size_t& bytes) noexcept {
+  if (bytes < kLargePiece || bytes > kMostKept) return std::malloc(bytes);
+  for (std::atomic<Piece*>& slot : kept) {
+    if (slot.load(std::memory_order_relaxed) == nullptr) continue;
+    Piece* const piece = slot.exchange(nullptr);
+    if (piece == nullptr) continue;
+    const size_t there = piece->bytes;
+    kept_bytes -= there;
+    if (there >= bytes && there / kTooLarge <= bytes) {
+      bytes = there;
+      return piece;
+    }
+    give_memory_back(piece, there);
+  }
+  return std::malloc(bytes);
+}
+
+void give_memory_back(void* data, size_t bytes) noexcept {
+  if (bytes >= kLargePiece && data != nullptr) {
+    if (kept_bytes.fetch_add(bytes) + bytes <= kMostKept) {
+      auto* const piece = static_cast<Piece*>(data);
+      piece->bytes = bytes;
+      for (std::atomic<Piece*>& slot : kept) {
+        if (put(slot, piece)) return;
+      }
+    }
+    kept_bytes -= bytes;
+  }
+  std::free(data);
 }
 
 }  // namespace recordkit

@@ -1,7 +1,6 @@
 #include "core/rewrite.h"
 
 #include "core/encode.h"
-#include "core/pool.h"
 
 namespace recordkit {
 namespace {
@@ -132,7 +131,7 @@ class Rewriter {
 
 RewriteResult rewrite(const Chunk& chunk, const Edit& edit, const Chunk* tail) {
   Rewriter rewriter(edit);
-  const std::shared_ptr<Buffer> framed = pooled_buffer(chunk.size + (tail ? tail->size : 0));
+  const std::shared_ptr<Buffer> framed = std::make_shared<Buffer>(chunk.size + (tail ? tail->size : 0));
   Buffer& out = *framed;
   std::vector<Chunk::Span> spans;
   spans.reserve(chunk.records.size());

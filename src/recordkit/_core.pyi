@@ -245,6 +245,11 @@ def resize(source: numpy.typing.NDArray[Any], target: numpy.typing.NDArray[Any],
     Fill one picture [h,w,c] with another, resized (0 nearest, 1 bilinear, 2 area), times `scale` plus `shift` of each channel.
     """
 
+def room(bytes: int) -> numpy.typing.NDArray[numpy.uint8]:
+    """
+    Return so many bytes, as they are: where they are many, memory that was used before.
+    """
+
 def pad(values: numpy.typing.NDArray[numpy.uint8], starts: numpy.typing.NDArray[numpy.int64], fill: numpy.typing.NDArray[numpy.uint8], rectangle: numpy.typing.NDArray[numpy.uint8]) -> None:
     """
     Lay the bytes of rows, which begin at `starts` in values of as many bytes as `fill`, into a rectangle.

@@ -191,8 +191,8 @@ class Decoder:
         if stop is None:
             stop = len(chunk)
         rows = stop - start
-        ints = np.empty(rows * self._ints[0] + self._ints[1], np.int64)
-        floats = np.empty(rows * self._floats[0] + self._floats[1], np.float32)
+        ints = _core.room(8 * (rows * self._ints[0] + self._ints[1])).view(np.int64)
+        floats = _core.room(4 * (rows * self._floats[0] + self._floats[1])).view(np.float32)
         result = self._core.decode(chunk, start, stop, ints, floats)
         if isinstance(result, tuple):
             raise self._error(result, chunk, path)

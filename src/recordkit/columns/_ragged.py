@@ -152,11 +152,13 @@ def _padded(values: NDArray[Any], level: NDArray[np.int64], fill: Any) -> NDArra
     """Rows of one level as an array: nearly always, and touching each byte once."""
     filling = np.full(values.shape[1:], fill, values.dtype).reshape(-1).view(np.uint8)
     width = int(np.diff(level).max(initial=0))
-    padded = np.empty((len(level) - 1, width, *values.shape[1:]), values.dtype)
-    if padded.size:
-        flat = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
-        _core.pad(flat, np.ascontiguousarray(level, np.int64), filling, padded.reshape(len(padded), -1).view(np.uint8))
-    return padded
+    rows, shape = len(level) - 1, (len(level) - 1, width, *values.shape[1:])
+    if not rows * width * filling.nbytes:
+        return np.empty(shape, values.dtype)
+    padded = _core.room(rows * width * filling.nbytes)
+    flat = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+    _core.pad(flat, np.ascontiguousarray(level, np.int64), filling, padded.reshape(rows, -1))
+    return padded.view(values.dtype).reshape(shape)
 
 
 def _cut(
