@@ -15,6 +15,9 @@ class TestExplain:
         assert "any of 2,000 at any place" in numbers(1000).repeat(2).shuffle(3).explain()
         assert "any of 500 at any place" in numbers(1000).shard(0, 2).shuffle(3).explain()
         assert "each element among the next 50" in numbers(9).shuffle(3, buffer=50).explain()
+        assert "files in turns" in rows(3, 4).interleave(2).explain()
+        assert "files in turns" in rows(3, 4).interleave(2).shuffle(3, window=20).explain()
+        assert "makes no difference before" in rows(3, 4).interleave(2).shuffle(3).explain()
         window = numbers(1000).shuffle(3, window=20_000).explain()
         assert "pieces of 100 consecutive ones anywhere, shuffled with 0 others in a window of 100" in window
 

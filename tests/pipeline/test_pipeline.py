@@ -439,6 +439,12 @@ class TestChecking:
         with pytest.raises(StateError, match="behind which there are no files\n  Put it first"):
             STEPS[name](rows(3, 4)).interleave(2)
 
+    def test_interleave_makes_no_difference_before_a_shuffle_of_everything(self) -> None:
+        plain, turns = rows(7, 0, 5, 9).shuffle(3), rows(7, 0, 5, 9).interleave(2).shuffle(3)
+
+        assert list(plain) == list(turns)
+        assert list(rows(7, 0, 5, 9).interleave(2).shuffle(3, window=1)) != list(rows(7, 0, 5, 9).shuffle(3, window=1))
+
     def test_ranks_are_not_guessed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for framework in ("jax", "torch.distributed"):  # which other tests may have imported
             monkeypatch.delitem(sys.modules, framework, raising=False)

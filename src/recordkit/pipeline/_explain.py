@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _order, _stages
 from ._order import Interleave, Shuffle
-from ._plan import any_ranks, divided, in_turn
+from ._plan import any_ranks, divided, in_turn, is_moot
 from ._profile import READING
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ def _meaning(step: Any, pipe: Pipeline, arithmetic: bool) -> str:
     if isinstance(step, _stages.BufferShuffle):
         return f"each element among the next {step.buffer:,} of its place or so; what comes late stays late"
     if isinstance(step, Interleave):
+        if is_moot([each for _, each in divided(pipe.source, pipe.steps)[0]]):
+            return "makes no difference before a shuffle of everything"
         return f"{step.block} of a file, then of the next, {step.cycle} files in turns"
     if isinstance(step, _order.Shard):
         return _sharded(step, pipe, arithmetic)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _BLOCK_SECONDS = 0.03  # so long takes a block: longer and the first one is late, shorter and there is more to hand over
 _FIRST_BLOCK = 64
-_BLOCK_BYTES = 2 << 20
+_BLOCK_BYTES = 6 << 20
 
 
 class Loaded(Protocol):

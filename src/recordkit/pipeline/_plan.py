@@ -269,11 +269,20 @@ def _can_be_left_out(source: Any, rest: list[tuple[int, Any]]) -> bool:
     return keep and all(isinstance(step, _stages.Prefetch) for _, step in left)
 
 
+def is_moot(order: Sequence[Any]) -> bool:
+    """Return whether the first step makes no difference: taking turns before everything is shuffled."""
+    if len(order) < 2:
+        return False
+    first, then = order[:2]
+    return isinstance(first, Interleave) and isinstance(then, Shuffle) and then.window is None
+
+
 def _ordered(
     source: Any, order: Any, rest: Any, workers: Workers, profile: Profile, every: Any
 ) -> tuple[Flowing, Any, Any]:
     section, group, left = _head_section(source, rest)
     ops = tuple(step for _, step in order)
+    ops = ops[1:] if is_moot(ops) else ops
     early = every if _can_be_left_out(source, rest) else None
     unit = group.size if group is not None else 1
     head = Ordered(source, ops, section, unit, workers_of(section.steps, workers), profile, early)
