@@ -61,7 +61,10 @@ def size_of(folder: Path) -> int:
 
 
 def read_so_far() -> int:
-    """Bytes that this process has asked the system to read, from the page cache or not; recordkit maps no files."""
+    """Bytes that this process has asked the system to read, from the page cache or not.
+
+    Files are mapped only when they were read at many places one by one, which nothing does here.
+    """
     facts = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
     return int(facts["rchar"])
 
