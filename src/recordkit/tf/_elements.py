@@ -75,13 +75,22 @@ def leaves(structure: Any) -> Iterator[Any]:
 
 def tensors(structure: Any) -> Any:
     """Return a structure whose leaves are tensors."""
+    if _has_tensors_alone(structure):
+        return dict(structure)
     return _tensor(structure) if type(structure) in (bytes, Tensor) else mapped(_tensor, structure)
 
 
 def returned(result: Any) -> Any:
     """Return what a function of the user's returned, as an element; a list is a tuple there, as TensorFlow takes it."""
+    if _has_tensors_alone(result):
+        return dict(result)
     given = tuple(result) if isinstance(result, list) else result
     return _tensor(given) if type(given) in (bytes, Tensor) else mapped(_made, given)
+
+
+def _has_tensors_alone(structure: Any) -> bool:
+    """Whether it is what parsing gives: nothing is left to do, and telling takes a tenth of the time."""
+    return type(structure) is dict and all(type(leaf) is Tensor for leaf in structure.values())
 
 
 def _made(leaf: Any) -> Any:
