@@ -55,6 +55,23 @@ class TestLine:
         assert Bar(screen).line(report, 5.0, 30) == f"writing /a/…  {'━' * 6}{'╌' * 9}…"
 
 
+class TestRows:
+    def test_values_that_were_made_count_until_their_rows_are_there(self, screen: Screen) -> None:
+        bar = Bar(screen, rows=1000)
+
+        for report in [
+            Report("computing a", 100, 250, "values"),
+            Report("computing b", 50, 250, "values"),
+            Report("writing d", 250, None, "rows"),
+            Report("computing a", 250, 250, "values"),
+            Report("writing d", 1, 2, "files"),
+        ]:
+            bar(report)
+
+        shares = [line.split("%")[0][-3:].strip() for line in drawn(screen).split("\r")[1:]]
+        assert shares == ["10", "10", "25", "50"]
+
+
 class TestWorking:
     def test_draws_and_leaves_nothing_behind(self, screen: Screen) -> None:
         with working(screen):

@@ -27,7 +27,7 @@ def small_blocks() -> Iterator[None]:
         patch.setattr(_head, "_BLOCK_BYTES", 1000)
         patch.setattr(_plan, "_FEW", 4)
         patch.setattr(_plan, "_ROW_BYTES", 700)
-        patch.setattr(_plan, "_BLOCK_BYTES", 1000)
+        patch.setattr(_plan, "_BUFFERED_BYTES", 1000)
         patch.setattr(_windows, "_READ_BYTES", 300)
         patch.setattr(_joints, "_MIXED", 5)
         patch.setattr(_generated, "_MOST", 6)

@@ -81,6 +81,20 @@ class TestMapped:
         assert list(fetch([file], which, numbers)) == [PAYLOADS[number] for number in numbers]
         assert file.map is None
 
+    def test_a_limit_that_is_none_is_told(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("RECORDKIT_MAPPED", "plenty")
+
+        with pytest.raises(rk.StorageError, match=r"RECORDKIT_MAPPED in the environment: .*found 'plenty'\n  Say how"):
+            fetch([opened(path)], *some(2 * PIECES))
+
+    def test_reads_are_counted_for_the_file_they_are_of(self, path: Path, tmp_path: Path) -> None:
+        files = [opened(path), *(opened(save(tmp_path / f"{i}", PAYLOADS)) for i in range(9))]
+
+        for number in range(0, 300, 10):  # one place at a time, of which ten files would have none each
+            fetch(files, np.zeros(1, np.int64), np.array([number]))
+
+        assert [file.map is not None for file in files] == [True] + [False] * 9
+
     def test_a_file_that_is_too_large_is_not(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("RECORDKIT_MAPPED", "1MB")
 

@@ -81,6 +81,7 @@ class Bar:
         self._started: float | None = None  # with the first report: before it, modules are loaded
         self._drawn = 0.0
         self._parts: dict[int, int] = {}  # rows of the part that each thread is at
+        self._coming: dict[int, int] = {}  # values that each has made for the next rows
         self._finished = 0
         self._on_screen = False
 
@@ -95,7 +96,7 @@ class Bar:
             return
         with self._lock:
             if self._rows is not None:
-                if report.unit != "rows":
+                if report.unit not in ("rows", "values"):
                     return
                 report = self._summed(report)
             now = time.monotonic()
@@ -108,11 +109,16 @@ class Bar:
     def _summed(self, report: Report) -> Report:
         """Return the rows of all parts, which threads write at the same time and one after the other."""
         thread = threading.get_ident()
-        before = self._parts.get(thread, 0)
-        if report.done < before:
-            self._finished += before
-        self._parts[thread] = report.done
-        return progress.Report(report.what, self._finished + sum(self._parts.values()), self._rows, "rows")
+        if report.unit == "values":  # there may be several fields, whose values are made one after the other
+            self._coming[thread] = max(report.done, self._coming.get(thread, 0))
+        else:
+            before = self._parts.get(thread, 0)
+            if report.done < before:
+                self._finished += before
+            self._parts[thread] = report.done
+            self._coming.pop(thread, None)
+        done = self._finished + sum(self._parts.values()) + sum(self._coming.values())
+        return progress.Report(report.what, done, self._rows, "rows")
 
     def line(self, report: Report, seconds: float, width: int) -> str:
         """Return the line for a report, so many seconds after the start; where it is too long, the name gives way."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     Blocks = Generator[Block, None, None]
 
 _ROW_BYTES = 256 << 10
-_BLOCK_BYTES = 2 << 20
+_BUFFERED_BYTES = 2 << 20
 _NO_END = ENDLESS >> 31  # of what is endless, a rank gets no less
 _FEW = 256  # rows, where a function is called with each
 
@@ -250,7 +250,7 @@ def _in_turn(source: Any, order: Any, rest: Any, workers: Workers, profile: Prof
     if group is None and section.steps:
         size = min(size, _FEW)
     elif left and isinstance(left[0][1], _stages.BufferShuffle):  # nobody waits for the first rows
-        size = max(size, min(left[0][1].buffer // 4, _BLOCK_BYTES // source.mean_bytes))
+        size = max(size, min(left[0][1].buffer // 4, _BUFFERED_BYTES // source.mean_bytes))
     if not any(isinstance(step, Map | Filter) for step in section.steps) and not asked(section.steps):
         return _Head(InTurn(source, first, stop, section, size, workers, profile)), repeat + left
     # Nobody knows how long a function takes: it has workers of its own, however little there is to read. One that takes

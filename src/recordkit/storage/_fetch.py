@@ -72,8 +72,10 @@ def _read(
             for at, blocks in groupby(lacking, itemgetter(0)):
                 places[at].load(tables[at], [block for _, block in blocks])
             chunk, fault, reads, _ = _core.fetch_numbers(descriptors, maps, tables, which, numbers)
-        for file in files if reads >= len(files) else ():
-            file.was_read(reads // len(files))
+        if reads:
+            shares = np.bincount(which, minlength=len(files)) * reads // len(numbers)
+            for file, share in zip(files, shares.tolist(), strict=True):
+                file.was_read(share)
     finally:
         for file in borrowed:
             file.give_back()

@@ -6,6 +6,8 @@ import os
 from functools import cache
 from pathlib import Path
 
+from recordkit.errors import StorageError
+
 from ._sizes import parse_size
 
 _SHARE = 4  # a quarter: what is mapped is shared with the page cache, yet counts as a process's own in many a table
@@ -18,7 +20,11 @@ def mapped_at_most() -> int:
     asked = os.environ.get("RECORDKIT_MAPPED")
     if asked == "0":
         return 0
-    return parse_size(asked) if asked else memory() // _SHARE
+    try:
+        return parse_size(asked) if asked else memory() // _SHARE
+    except ValueError as error:
+        message = f"RECORDKIT_MAPPED in the environment: {error}\n  Say how much, such as 2GB, or 0 for none."
+        raise StorageError(message) from None
 
 
 def memory() -> int:

@@ -18,7 +18,7 @@ from ._static import opened
 from ._tensor import Tensor, array_of, convert_to_tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Self
 
     from numpy.typing import NDArray
@@ -101,20 +101,14 @@ class RaggedTensor:
         cls, flat_values: Any, nested_row_splits: Any, name: str | None = None, validate: bool = True
     ) -> Any:
         """Return rows of rows, with the splits of the outermost first."""
-        made = flat_values
-        for splits in reversed(list(nested_row_splits)):
-            made = cls.from_row_splits(made, splits)
-        return made
+        return _nested(cls.from_row_splits, flat_values, nested_row_splits)
 
     @classmethod
     def from_nested_row_lengths(
         cls, flat_values: Any, nested_row_lengths: Any, name: str | None = None, validate: bool = True
     ) -> Any:
         """Return rows of rows, with the lengths of the outermost first."""
-        made = flat_values
-        for lengths in reversed(list(nested_row_lengths)):
-            made = cls.from_row_lengths(made, lengths)
-        return made
+        return _nested(cls.from_row_lengths, flat_values, nested_row_lengths)
 
     @classmethod
     def from_tensor(
@@ -301,6 +295,13 @@ class RaggedTensor:
 
     def __repr__(self) -> str:
         return f"<tf.RaggedTensor {self.to_list()}>"
+
+
+def _nested(make: Callable[[Any, Any], Any], values: Any, partitions: Any) -> Any:
+    """Return rows of rows, made from the innermost out."""
+    for partition in reversed(list(partitions)):
+        values = make(values, partition)
+    return values
 
 
 def _values(values: Any) -> Tensor | RaggedTensor:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from recordkit import progress
 from recordkit.columns import Batch
 from recordkit.errors import SchemaError
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from recordkit.schema import Array, Field, Schema, TensorProto
 
     from ._bound import AnyField, Bound, OnError
+
+_TOLD_EVERY = 0.1  # seconds, of what a function takes for many rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,8 +107,11 @@ class _OfFunction:
         return column, value_mask(column, self.field)
 
     def _of_rows(self, first: int, batch: Batch, on_error: OnError, failures: list[Failure]) -> list[Any]:
-        values = []
+        values, told = [], time.monotonic()
         for number in range(len(batch)):
+            if (now := time.monotonic()) - told > _TOLD_EVERY:
+                told = now
+                progress.step(f"computing {self.name}", number, len(batch), "values")
             row = batch.row(number)  # what is wrong with the data is not the function's fault
             try:
                 value = self.fn(row)

@@ -174,7 +174,7 @@ def _copy(items: Iterator[Chunk | Damage], writer: Writer, file: LocalFile, size
             with progress.silent():
                 writer.write_chunk(item)
             done = item.file_offset + item.nbytes
-        progress.step(f"repairing {file.name}", done, size and max(done, size), "bytes")
+        progress.step(f"repairing {file.name}", done, size, "bytes")
     return damages
 
 
