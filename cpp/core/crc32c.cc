@@ -83,6 +83,8 @@ struct Fold {
 
 #define RECORDKIT_TARGET_SSE __attribute__((target("sse4.2,pclmul")))
 #define RECORDKIT_TARGET_AVX __attribute__((target("avx2,sse4.2,pclmul,vpclmulqdq")))
+#define RECORDKIT_TARGET_AVX512 \
+  __attribute__((target("avx512f,avx512bw,avx512vl,bmi2,sse4.2,pclmul,vpclmulqdq")))
 
 // The last few bytes, and short data, one crc32 instruction a word.
 RECORDKIT_TARGET_SSE inline uint32_t words_sse(uint32_t state, const uint8_t* data, size_t size) {
@@ -167,14 +169,18 @@ RECORDKIT_TARGET_AVX inline __m128i join_pairs(__m256i a, __m256i b, __m256i c, 
                    _mm256_extracti128_si256(pair, 1));
 }
 
-// The state after `bytes` zero bytes more: x^(8 * bytes) times it. As with Fold, the product stands off by 33
-// bits.
+// The product of a state and a power of x, which as with Fold stands off by 33 bits.
+RECORDKIT_TARGET_SSE inline uint32_t shift_state(uint32_t state, uint32_t power) {
+  const __m128i product = _mm_clmulepi64_si128(_mm_cvtsi32_si128(static_cast<int>(state)),
+                                               _mm_cvtsi32_si128(static_cast<int>(power)), 0);
+  return static_cast<uint32_t>(_mm_crc32_u64(0, static_cast<uint64_t>(_mm_cvtsi128_si64(product))));
+}
+
+// The state after `bytes` zero bytes more.
 template <uint64_t bytes>
 RECORDKIT_TARGET_SSE inline uint32_t shift_state(uint32_t state) {
-  constexpr int64_t kPower = x_to_the(8 * bytes - 33);
-  const __m128i product =
-      _mm_clmulepi64_si128(_mm_cvtsi32_si128(static_cast<int>(state)), _mm_cvtsi64_si128(kPower), 0);
-  return static_cast<uint32_t>(_mm_crc32_u64(0, static_cast<uint64_t>(_mm_cvtsi128_si64(product))));
+  constexpr uint32_t kPower = x_to_the(8 * bytes - 33);
+  return shift_state(state, kPower);
 }
 
 // A block goes two ways at once, for the two units have ports of their own: folding takes 128 bytes a turn,
@@ -266,6 +272,73 @@ RECORDKIT_TARGET_AVX uint32_t extend_avx2(uint32_t crc, const uint8_t* data, siz
   return ~reduce_lane(join_pairs(a, b, c, d));
 }
 
+RECORDKIT_TARGET_AVX512 inline __m512i spread_wide(Fold fold) {
+  return _mm512_broadcast_i32x4(_mm_set_epi64x(fold.high, fold.low));
+}
+
+RECORDKIT_TARGET_AVX512 inline __m512i fold_four(__m512i lanes, __m512i by, __m512i next) {
+  constexpr int kXorAll = 0x96;
+  return _mm512_ternarylogic_epi64(_mm512_clmulepi64_epi128(lanes, by, 0x00),
+                                   _mm512_clmulepi64_epi128(lanes, by, 0x11), next, kXorAll);
+}
+
+// What moves a state back over so many bytes, as shift_state moves it on. x to the kOrder is 1.
+constexpr auto kBack = [] {
+  constexpr uint64_t kOrder = (uint64_t{1} << 31) - 1;
+  std::array<uint32_t, 256> powers{};
+  powers[0] = x_to_the(kOrder - 33);
+  for (size_t bytes = 1; bytes < powers.size(); ++bytes)
+    powers[bytes] = multiply(powers[bytes - 1], x_to_the(kOrder - 8));
+  return powers;
+}();
+
+// Whole cache lines from the one where the data begins to the one where it ends, with zeros around the data.
+// Those before it are made good by the state to begin with, those behind it by moving the last state back.
+// There is nothing to decide on the way: lengths that differ from record to record cost no branch that comes
+// unexpectedly.
+RECORDKIT_TARGET_AVX512 uint32_t extend_avx512(uint32_t crc, const uint8_t* data, size_t size) {
+  constexpr size_t kLine = 64, kBlock = 4 * kLine;
+  if (size < 2 * kLine) return ~words_sse(~crc, data, size);
+
+  const size_t before = reinterpret_cast<uintptr_t>(data) % kLine, end = before + size;
+  const size_t last = (end - 1) / kBlock * kBlock;  // where the last block begins
+  const uintptr_t start = reinterpret_cast<uintptr_t>(data) - before;
+  const auto line = [&](size_t at) __attribute__((target("avx512f"), always_inline)) {
+    return _mm512_load_si512(reinterpret_cast<const void*>(start + at));
+  };
+  // What is masked is not touched either.
+  const auto line_until_end = [&](size_t at, uint64_t mask = ~uint64_t{0})
+      __attribute__((target("avx512f,avx512bw,bmi2"), always_inline)) {
+    const size_t left = end > at ? end - at : 0;
+    mask &= _bzhi_u64(~uint64_t{0}, static_cast<uint32_t>(left < kLine ? left : kLine));
+    return _mm512_maskz_loadu_epi8(mask, reinterpret_cast<const void*>(start + at));
+  };
+  const auto state = static_cast<int>(shift_state(~crc, kBack[before]));
+  __m512i a = _mm512_xor_si512(line_until_end(0, ~uint64_t{0} << before),
+                               _mm512_zextsi128_si512(_mm_cvtsi32_si128(state)));
+  __m512i b = line_until_end(kLine), c = line_until_end(2 * kLine), d = line_until_end(3 * kLine);
+  constexpr Fold kFar(8 * kBlock), kNear(8 * kLine), kTwo(16 * kLine), kPair(256), kHalf(128);
+  const __m512i far = spread_wide(kFar), near = spread_wide(kNear);
+  if (last != 0) {
+    for (size_t at = kBlock; at < last; at += kBlock) {
+      a = fold_four(a, far, line(at));
+      b = fold_four(b, far, line(at + kLine));
+      c = fold_four(c, far, line(at + 2 * kLine));
+      d = fold_four(d, far, line(at + 3 * kLine));
+    }
+    a = fold_four(a, far, line_until_end(last));
+    b = fold_four(b, far, line_until_end(last + kLine));
+    c = fold_four(c, far, line_until_end(last + 2 * kLine));
+    d = fold_four(d, far, line_until_end(last + 3 * kLine));
+  }
+  const __m512i lanes = fold_four(fold_four(a, near, b), spread_wide(kTwo), fold_four(c, near, d));
+  const __m256i pair =
+      fold_pair(_mm512_castsi512_si256(lanes), spread(kPair), _mm512_extracti64x4_epi64(lanes, 1));
+  const __m128i lane = fold_lane(_mm256_castsi256_si128(pair), _mm_set_epi64x(kHalf.high, kHalf.low),
+                                 _mm256_extracti128_si256(pair, 1));
+  return ~shift_state(reduce_lane(lane), kBack[last + kBlock - end]);
+}
+
 RECORDKIT_TARGET_SSE uint32_t u64_sse42(uint64_t value) {
   return ~static_cast<uint32_t>(_mm_crc32_u64(~uint32_t{0}, value));
 }
@@ -282,6 +355,13 @@ struct Path {
 // Best first. The last runs anywhere.
 constexpr Path kPaths[] = {
 #if RECORDKIT_X86
+    {"avx512", extend_avx512, u64_sse42,
+     [] {
+       return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+              __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("bmi2") &&
+              __builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("sse4.2") &&
+              __builtin_cpu_supports("pclmul");
+     }},
     {"avx2", extend_avx2, u64_sse42,
      [] {
        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("vpclmulqdq") &&

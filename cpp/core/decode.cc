@@ -116,7 +116,10 @@ class Decoder::Run {
   bool skimmed(size_t row, Bytes payload, size_t number) {
     begin(row, payload);
     for (size_t a = 0; a < skim_.asked(); ++a) {
-      if (!features(skim_.entry(a, number))) return false;
+      const Bytes entry = skim_.entry(a, number);
+      const uint8_t* const end = entry.data() + entry.size();
+      const uint8_t* const p = numbers(entry.data(), end, 1);
+      if (p != end && !features(entry)) return false;
     }
     return end();
   }
@@ -148,7 +151,7 @@ class Decoder::Run {
         if (names_.few_asked) p = skip_others(p, end, names_.asked);
         const uint8_t* const before = p;
         const size_t most = names_.few_asked ? 1 : SIZE_MAX;
-        p = quick_pext_ ? numbers<true>(p, end, most) : numbers<false>(p, end, most);
+        p = numbers(p, end, most);
         if (p == end || (names_.few_asked && p != before)) continue;
       }
       if (!(roomy && is_short_entry(p, end) ? short_entry(p) : any_entry(p, end))) return false;
@@ -183,6 +186,10 @@ class Decoder::Run {
   // `most` at most. Apart from the loop in `features` so that what it needs stays in registers.
   //
   // REQUIRES: kRoom bytes behind `end` may be loaded
+  const uint8_t* numbers(const uint8_t* p, const uint8_t* end, size_t most) {
+    return quick_pext_ ? numbers<true>(p, end, most) : numbers<false>(p, end, most);
+  }
+
   template <bool quick_pext>
   [[gnu::noinline]] const uint8_t* numbers(const uint8_t* p, const uint8_t* end, size_t most) {
     Names::Slot* const slots = names_.slots.data();

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <system_error>
 #include <thread>
@@ -182,6 +183,17 @@ ScanEnd RecordReader::fill(Chunk& chunk, size_t max_records, bool whole_count) {
 
 void RecordReader::move_rest(size_t more) {
   const size_t size = rest_->size() - rest_at_;
+  if (rest_.use_count() == 1) {
+    // Nobody looks at it any more: what is still in the caches is written over.
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (rest_->capacity() >= size + more + 2 * kLine) {
+      const size_t lead = lead_for(*rest_, file_offset_);
+      std::memmove(rest_->data() + lead, rest_->data() + rest_at_, size);
+      rest_->set_size(lead + size);
+      rest_at_ = lead;
+      return;
+    }
+  }
   std::shared_ptr<Buffer> moved = pool_->take();
   moved->reserve(size + more + 2 * kLine);
   const size_t lead = lead_for(*moved, file_offset_);

@@ -64,22 +64,33 @@ class Repeats:
         return self._found
 
     def _look(self) -> None:
+        if not self._may_repeat():
+            return
         end = self._found[-1].record + self._found[-1].records if self._found else 0
         for found in _repeats(np.frombuffer(b"".join(self._pieces), _IDENTITY), self._first):
             if found.record >= end:  # else it was found before, among those that were kept
                 self._found.append(found)
 
+    def _may_repeat(self) -> bool:
+        """Whether two neighbours have the checksums of two others, which is nearly never so, and told fast."""
+        if self._held < 3:
+            return False
+        crcs = np.empty(self._held, "<u4")
+        at = 0
+        for piece in self._pieces:
+            new = np.frombuffer(piece, _IDENTITY)["crc"]
+            crcs[at : at + len(new)] = new
+            at += len(new)
+        pairs = np.ndarray(self._held - 1, "<u8", crcs.data, strides=(crcs.itemsize,)).copy()
+        pairs.sort()
+        return bool((pairs[1:] == pairs[:-1]).any())
+
 
 def _repeats(identity: NDArray[np.void], first: int) -> list[Repeat]:
     """Return the runs that repeat earlier ones, by pairs of neighbours: single records may well be equal."""
-    if len(identity) < 3:
-        return []
     lengths = identity["length"]
     own = (lengths * _A) ^ (identity["crc"].astype(np.uint64) * _B)
     pairs = own[:-1] * _A + own[1:]
-    in_order = np.sort(pairs)
-    if not (in_order[1:] == in_order[:-1]).any():  # nearly always; sorting alone is much faster than what follows
-        return []
     order = np.argsort(pairs, kind="stable")
     same = pairs[order[1:]] == pairs[order[:-1]]
     later, earlier = order[1:][same], order[:-1][same]
