@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import columns
 import derived
 import numpy as np
+import pages
 from cases import SIZE
 from columns import Digest
 from processes import CompetitorError, Process
@@ -112,6 +113,9 @@ class Runner:
         ]
         for result in results:
             self._guarded(result, self._check)
+        if self._made:
+            cases = [(case, variant) for case in self._task.cases for variant in case.variants]
+            pages.read_anew(self._request(case) | dict(variant) for case, variant in cases)
         for repeat in range(repeats):
             turn = repeat % len(results)
             said = [self._guarded(result, self._time) for result in results[turn:] + results[:turn]]
