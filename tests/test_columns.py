@@ -357,18 +357,28 @@ class TestPadding:
 
         assert Ragged(values, (np.array([0, 1, 4]),)).to_padded(-1).tolist() == [[0, -1, -1], [2, 4, 6]]
 
+    @given(
+        rows=st.lists(st.lists(st.integers(0, 99), max_size=5), max_size=9),
+        size=st.integers(1, 10),
+        texts=st.booleans(),
+    )
+    def test_in_batches_is_each_batch_by_itself(self, rows: list[list[int]], size: int, texts: bool) -> None:
+        offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
+        flat = [value for row in rows for value in row]
+        column = Ragged(BytesColumn.of(list(map(str, flat))) if texts else np.array(flat, np.int64), (offsets,))
+
+        batches = column.padded_batches(size, "" if texts else -1)
+
+        alone = [column[at : at + size].to_padded("" if texts else -1) for at in range(0, len(rows), size)]
+        assert [batch.tolist() for batch in batches] == [batch.tolist() for batch in alone]
+        assert [batch.shape for batch in batches] == [batch.shape for batch in alone]
+
     def test_the_core_refuses_rows_that_do_not_fit(self) -> None:
         values, fill = np.zeros(4, np.uint8), np.zeros(1, np.uint8)
 
-        for starts, shape in (
-            ([0, 5], (1, 5)),
-            ([2, 1], (1, 4)),
-            ([0, 3], (1, 2)),
-            ([0, 2], (2, 2)),
-            ([-1, 1], (1, 2)),
-        ):
+        for starts, rows in (([0, 5], 1), ([2, 1], 1), ([-1, 1], 1), ([], 1), ([0, 2], 0)):
             with pytest.raises(ValueError, match="do not fit"):
-                _core.pad(values, np.array(starts), fill, np.zeros(shape, np.uint8))
+                _core.pad(values, np.array(starts, np.int64), fill, rows)
 
 
 class TestRuns:

@@ -1,4 +1,7 @@
 // Rows of columns: filled up, picked, and swapped.
+#include <algorithm>
+#include <vector>
+
 #include "bindings/bindings.h"
 #include "core/array.h"
 #include "core/pad.h"
@@ -13,18 +16,24 @@ using Starts = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device:
 using Room = nb::ndarray<uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Rectangle = nb::ndarray<uint8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-void pad(Bytes values, Starts starts, Bytes fill, Rectangle rectangle) {
-  const size_t item = fill.size(), width = rectangle.shape(1);
+nb::list pad(Bytes values, Starts starts, Bytes fill, size_t rows) {
   const std::span<const int64_t> places{starts.data(), starts.size()};
-  bool fits = item > 0 && !places.empty() && places[0] >= 0 && width % item == 0 &&
-              rectangle.shape(0) == places.size() - 1;
-  for (size_t i = 0; fits && i + 1 < places.size(); ++i)
-    fits = places[i] <= places[i + 1] && static_cast<uint64_t>(places[i + 1] - places[i]) <= width / item;
-  if (!fits || static_cast<uint64_t>(places.back()) > values.size() / item)
-    throw nb::value_error("rows that do not fit their values or the rectangle");
-  const nb::gil_scoped_release release;
-  pad_rows({values.data(), values.size()}, places, {fill.data(), item}, width,
-           {rectangle.data(), rectangle.size()});
+  const uint64_t there = fill.size() ? values.size() / fill.size() : 0;
+  bool fits = rows > 0 && fill.size() > 0 && !places.empty() && places[0] >= 0;
+  for (size_t i = 0; fits && i + 1 < places.size(); ++i) fits = places[i] <= places[i + 1];
+  if (!fits || static_cast<uint64_t>(places.back()) > there)
+    throw nb::value_error("rows that do not fit their values");
+  std::vector<Buffer> padded;
+  {
+    const nb::gil_scoped_release release;
+    for (size_t at = 0; at + 1 < places.size(); at += std::min(rows, places.size() - 1 - at))
+      padded.push_back(pad_rows({values.data(), values.size()},
+                                places.subspan(at).first(std::min(rows + 1, places.size() - at)),
+                                {fill.data(), fill.size()}));
+  }
+  nb::list result;
+  for (Buffer& rectangle : padded) result.append(to_numpy(std::move(rectangle)));
+  return result;
 }
 
 void swap(Rectangle buffers, Rectangle rows, size_t width, Starts slots) {
@@ -68,11 +77,12 @@ nb::object room(size_t bytes) {
 void bind_columns(nb::module_& m) {
   m.def("room", &room, "bytes"_a, nb::sig("def room(bytes: int) -> " RECORDKIT_BYTES),
         "Return so many bytes, as they are: where they are many, memory that was used before.");
-  m.def("pad", &pad, "values"_a, "starts"_a, "fill"_a, "rectangle"_a,
-        nb::sig("def pad(values: " RECORDKIT_BYTES ", starts: " RECORDKIT_INTS ", fill: " RECORDKIT_BYTES
-                ", rectangle: " RECORDKIT_BYTES ") -> None"),
-        "Lay the bytes of rows, which begin at `starts` in values of as many bytes as `fill`, into a "
-        "rectangle.");
+  m.def(
+      "pad", &pad, "values"_a, "starts"_a, "fill"_a, "rows"_a,
+      nb::sig("def pad(values: " RECORDKIT_BYTES ", starts: " RECORDKIT_INTS ", fill: " RECORDKIT_BYTES
+              ", rows: int) -> list[" RECORDKIT_BYTES "]"),
+      "Lay the bytes of rows, which begin at `starts` in values of as many bytes as `fill`, into rectangles "
+      "of so many rows, each as wide as its longest row.");
   m.def("swap_rows", &swap, "buffers"_a.noconvert(), "rows"_a.noconvert(), "width"_a, "slots"_a,
         nb::sig("def swap_rows(buffers: " RECORDKIT_BYTES ", rows: " RECORDKIT_BYTES
                 ", width: int, slots: " RECORDKIT_INTS ") -> None"),

@@ -307,8 +307,8 @@ RECORDKIT_TARGET_AVX512 uint32_t extend_avx512(uint32_t crc, const uint8_t* data
     return _mm512_load_si512(reinterpret_cast<const void*>(start + at));
   };
   // What is masked is not touched either.
-  const auto line_until_end = [&](size_t at, uint64_t mask = ~uint64_t{0})
-      __attribute__((target("avx512f,avx512bw,bmi2"), always_inline)) {
+  const auto line_until_end = [&](size_t at, uint64_t mask = ~uint64_t{0}) __attribute__((
+                                  target("avx512f,avx512bw,bmi2"), always_inline)) {
     const size_t left = end > at ? end - at : 0;
     mask &= _bzhi_u64(~uint64_t{0}, static_cast<uint32_t>(left < kLine ? left : kLine));
     return _mm512_maskz_loadu_epi8(mask, reinterpret_cast<const void*>(start + at));

@@ -5,9 +5,16 @@
 
 namespace recordkit {
 
-void pad_rows(std::span<const uint8_t> values, std::span<const int64_t> starts, std::span<const uint8_t> fill,
-              size_t width, std::span<uint8_t> rectangle) {
-  const size_t item = fill.size();
+Buffer pad_rows(std::span<const uint8_t> values, std::span<const int64_t> starts,
+                std::span<const uint8_t> fill) {
+  const size_t item = fill.size(), rows = starts.size() - 1;
+  int64_t longest = 0;
+  for (size_t i = 0; i < rows; ++i) longest = std::max(longest, starts[i + 1] - starts[i]);
+  const size_t width = static_cast<size_t>(longest) * item;  // no more than values.size()
+  if (width != 0 && rows > SIZE_MAX / width) throw std::bad_alloc();
+  Buffer rectangle(rows * width);
+  rectangle.set_size(rows * width);
+
   const bool one_byte = std::all_of(fill.begin(), fill.end(), [&](uint8_t byte) { return byte == fill[0]; });
   uint8_t* row = rectangle.data();
   for (size_t i = 0; i + 1 < starts.size(); ++i, row += width) {
@@ -20,6 +27,7 @@ void pad_rows(std::span<const uint8_t> values, std::span<const int64_t> starts, 
       for (size_t at = size; at < width; at += item) std::memcpy(row + at, fill.data(), item);
     }
   }
+  return rectangle;
 }
 
 }  // namespace recordkit

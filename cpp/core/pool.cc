@@ -6,7 +6,7 @@
 namespace recordkit {
 namespace {
 
-constexpr size_t kSlots = 24;
+constexpr size_t kSlots = 96;
 constexpr size_t kTooLarge = 4;  // times what is wanted: whoever keeps a little keeps no large piece
 
 // Stands at the start of a piece that nobody uses.

@@ -123,8 +123,8 @@ class Skim {
                   *d = messages[3].data(), *e = messages[4].data(), *f = messages[5].data(),
                   *g = messages[6].data(), *h = messages[7].data();
     __m256i differs = _mm256_setzero_si256(), all = differs;
-    const auto look = [&](const Step& step, const uint8_t* low, const uint8_t* high)
-        __attribute__((target("avx2"), always_inline)) {
+    const auto look = [&](const Step& step, const uint8_t* low,
+                          const uint8_t* high) __attribute__((target("avx2"), always_inline)) {
       const __m256i bytes = _mm256_loadu2_m128i(reinterpret_cast<const __m128i_u*>(high),
                                                 reinterpret_cast<const __m128i_u*>(low));
       const __m256i summed = _mm256_adds_epu8(bytes, twice(step.added));

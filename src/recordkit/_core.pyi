@@ -250,9 +250,9 @@ def room(bytes: int) -> numpy.typing.NDArray[numpy.uint8]:
     Return so many bytes, as they are: where they are many, memory that was used before.
     """
 
-def pad(values: numpy.typing.NDArray[numpy.uint8], starts: numpy.typing.NDArray[numpy.int64], fill: numpy.typing.NDArray[numpy.uint8], rectangle: numpy.typing.NDArray[numpy.uint8]) -> None:
+def pad(values: numpy.typing.NDArray[numpy.uint8], starts: numpy.typing.NDArray[numpy.int64], fill: numpy.typing.NDArray[numpy.uint8], rows: int) -> list[numpy.typing.NDArray[numpy.uint8]]:
     """
-    Lay the bytes of rows, which begin at `starts` in values of as many bytes as `fill`, into a rectangle.
+    Lay the bytes of rows, which begin at `starts` in values of as many bytes as `fill`, into rectangles of so many rows, each as wide as its longest row.
     """
 
 def swap_rows(buffers: numpy.typing.NDArray[numpy.uint8], rows: numpy.typing.NDArray[numpy.uint8], width: int, slots: numpy.typing.NDArray[numpy.int64]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tracemalloc
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,76 @@ class TestContent:
         assert ids(ds.interleave(2)) == [
             n for pair in zip(range(30, 37), range(37, 50), strict=False) for n in pair
         ] + [*range(44, 50)]
+
+
+class TestPadding:
+    """Batches that are filled up are made many at a time where a chunk has many."""
+
+    SCHEMA = rk.Schema({"id": "int64", "tokens": "int64[?]", "text": "string?", "pair": "float32[2]"})
+
+    @staticmethod
+    def row(number: int) -> dict[str, Any]:
+        tokens = [(number * 7 + i) % 1000 - 500 for i in range(number * 5 % 23)]
+        return {
+            "id": number,
+            "tokens": tokens,
+            "text": None if number % 11 == 3 else "x" * (number % 4),
+            "pair": np.array([number, -number], np.float32),
+        }
+
+    @pytest.mark.parametrize("order", ["in order", "shuffled"])
+    @pytest.mark.parametrize("threads", [False, True])
+    @pytest.mark.parametrize(("count", "size"), [(500, 16), (512, 16), (7, 16), (300, 300), (64, 1)])
+    def test_is_that_of_each_batch(
+        self, count: int, size: int, threads: bool, order: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        if threads:
+            monkeypatch.setattr("recordkit.dataset._flow._SMALL_BYTES", 0)
+        rk.write(tmp_path / "ds", map(self.row, range(count)), self.SCHEMA, sync=False, records_per_shard=197)
+        ds = rk.open(tmp_path / "ds")
+        pipe = (ds if order == "in order" else ds.shuffle(3)).batch(size, pad=-1)
+
+        batches = list(pipe)
+
+        numbers = [number for batch in batches for number in batch["id"].tolist()]
+        assert sorted(numbers) == list(range(count))
+        assert order == "shuffled" or numbers == list(range(count))
+        assert [len(batch) for batch in batches] == [min(size, count - at) for at in range(0, count, size)]
+        for batch in batches:
+            rows = [self.row(number) for number in batch["id"].tolist()]
+            width = max(len(row["tokens"]) for row in rows)
+            assert batch["tokens"].tolist() == [row["tokens"] + [-1] * (width - len(row["tokens"])) for row in rows]
+            assert batch["text"].to_list() == [row["text"] or "" for row in rows]
+            assert batch.valid("text").tolist() == [row["text"] is not None for row in rows]
+            assert np.array_equal(batch["pair"], np.stack([row["pair"] for row in rows]))
+
+    def test_goes_on_between_batches_of_one_chunk(self, tmp_path: Path) -> None:
+        rk.write(tmp_path / "ds", map(self.row, range(200)), self.SCHEMA, sync=False)
+        pipe = rk.open(tmp_path / "ds").batch(8, pad=0)
+        whole = [batch["id"].tolist() for batch in pipe]
+
+        for given in range(len(whole) + 1):
+            it = iter(pipe)
+            for _ in range(given):
+                next(it)
+            assert [batch["id"].tolist() for batch in pipe.resume(it.state_dict())] == whole[given:]
+
+    def test_batches_before_a_wrong_record_come_first(self, tmp_path: Path) -> None:
+        at, count = 20_001, 21_000  # behind what is looked at when a file is opened
+        wrong = rk.Schema({"id": "int64", "tokens": "float32[?]", "text": "string?", "pair": "float32[2]"})
+        file = tmp_path / "data.tfrecord"
+        whole = bytearray()
+        for numbers, schema in (range(at), self.SCHEMA), ([at], wrong), (range(at + 1, count), self.SCHEMA):
+            rk.write(file, map(self.row, numbers), schema, sync=False, overwrite=True)
+            whole += file.read_bytes()
+        file.write_bytes(whole)
+        batches = iter(rk.open(file, schema=self.SCHEMA).batch(16, pad=0))
+
+        given = [number for batch in islice(batches, at // 16) for number in batch["id"].tolist()]
+
+        assert given == list(range(at // 16 * 16))
+        with pytest.raises(rk.SchemaError, match=f"(?s)tokens.*record {at} "):
+            next(batches)
 
 
 class TestResume:

@@ -121,9 +121,32 @@ class Ragged:
 
     def to_padded(self, fill: Any = 0) -> NDArray[Any]:
         """Return one array, every dimension as long as its longest, with `fill` where there is no value."""
+        if not len(self):
+            return self._cut(0, 0)._padded(fill)
+        return self.padded_batches(len(self), fill)[0]
+
+    def padded_batches(self, size: int, fill: Any = 0) -> list[NDArray[Any]]:
+        """Return the rows in arrays of `size` each, the last one shorter, each as `to_padded` makes it.
+
+        >>> [array.tolist() for array in Ragged.of([[1, 2], [3], [4]]).padded_batches(2)]
+        [[[1, 2], [3, 0]], [[4]]]
+        """
+        values, shape = self.values, self.values.shape[1:]
+        deep = len(self.offsets) > 1 or 0 in shape
+        if deep or isinstance(values, BytesColumn) or values.dtype.hasobject:
+            return [self._cut(at, min(at + size, len(self)))._padded(fill) for at in range(0, len(self), size)]
+        filling = np.full(shape, fill, values.dtype).reshape(-1).view(np.uint8)
+        flat = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+        starts = np.ascontiguousarray(self.offsets[0], np.int64)
+        rows = [min(size, len(self) - at) for at in range(0, len(self), size)]
+        return [
+            padded.view(values.dtype).reshape(count, padded.nbytes // (count * filling.nbytes), *shape)
+            for count, padded in zip(rows, _core.pad(flat, starts, filling, size), strict=True)
+        ]
+
+    def _padded(self, fill: Any) -> NDArray[Any]:
+        """Padded by NumPy, whatever the values are and however deep the lists."""
         values = self.values.to_numpy() if isinstance(self.values, BytesColumn) else self.values
-        if len(self.offsets) == 1 and not values.dtype.hasobject:
-            return _padded(values, self.offsets[0], fill)
         place: list[NDArray[np.int64]] = [np.arange(len(self))]
         sizes = [len(self)]
         for level in self.offsets:
@@ -146,19 +169,6 @@ class Ragged:
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
         """Offer the column to Arrow: a large_list for each level."""
         return _arrow.export(_arrow.node(self))
-
-
-def _padded(values: NDArray[Any], level: NDArray[np.int64], fill: Any) -> NDArray[Any]:
-    """Rows of one level as an array: nearly always, and touching each byte once."""
-    filling = np.full(values.shape[1:], fill, values.dtype).reshape(-1).view(np.uint8)
-    width = int(np.diff(level).max(initial=0))
-    rows, shape = len(level) - 1, (len(level) - 1, width, *values.shape[1:])
-    if not rows * width * filling.nbytes:
-        return np.empty(shape, values.dtype)
-    padded = _core.room(rows * width * filling.nbytes)
-    flat = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
-    _core.pad(flat, np.ascontiguousarray(level, np.int64), filling, padded.reshape(rows, -1))
-    return padded.view(values.dtype).reshape(shape)
 
 
 def _cut(

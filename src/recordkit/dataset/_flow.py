@@ -7,8 +7,8 @@ pieces of whole batches; where that cannot be, the records at the edges are put 
 from __future__ import annotations
 
 import threading
-from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from contextlib import nullcontext, suppress
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from recordkit.errors import CorruptRecordError
 from recordkit.pipeline import Crew
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ._batching import Making, Part
 
-_Made: TypeAlias = "Part | list[Any] | BaseException"
+_Made: TypeAlias = "Part | _Whole | BaseException"
 
 _PIECE_BYTES = 1 << 20  # fits a processor's cache beside what is made of it
 _SMALL_BYTES = 4 << 20  # less than this is done before threads have started
@@ -49,6 +49,13 @@ class Source(Protocol):
         ...
 
 
+class _Whole(NamedTuple):
+    """Whole batches, and of how many records they were made."""
+
+    batches: list[Any]
+    records: int
+
+
 class Flow:
     """Batches of `size` records, the last one shorter.
 
@@ -60,6 +67,7 @@ class Flow:
         making: What is made of them.
         source: Opens files, and knows which records are seen.
         workers: How many threads.
+        several: Whether what was made of the records of several batches is as good as what was made of each.
     """
 
     def __init__(
@@ -71,6 +79,8 @@ class Flow:
         making: Making,
         source: Source,
         workers: int,
+        *,
+        several: bool = False,
     ) -> None:
         self._files = files
         self._first = first
@@ -78,6 +88,7 @@ class Flow:
         self._size = size
         self._making = making
         self._workers = workers
+        self._several = several
         self._pieces = 1  # batches a chunk
         self._feed = _Feed(files, first, size, source)
 
@@ -101,17 +112,26 @@ class Flow:
         made: list[_Made] = []
         if start:
             made.append(part.cut(0, start))
+        made += self._whole(part, start, stop)
+        if isinstance(made[-1], BaseException):
+            return made
+        if stop < count:
+            made.append(part.cut(stop, count))
+        return made
+
+    def _whole(self, part: Part, start: int, stop: int) -> list[_Made]:
+        """Return the batches of records [start, stop), and behind them what went wrong, if anything did."""
+        size = self._size
+        if self._several and stop - start > size:
+            with suppress(Exception):  # which is told below, behind the batches before it
+                return [_Whole([self._making.batch(part, start, stop)], stop - start)]
         batches: list[Any] = []
-        made.append(batches)
         for at in range(start, stop, size):
             try:
                 batches.append(self._making.batch(part, at, at + size))
             except BaseException as error:
-                made.append(error)  # behind the batches before it, however many share a chunk with them
-                return made
-        if stop < count:
-            made.append(part.cut(stop, count))
-        return made
+                return [_Whole(batches, at - start), error]
+        return [_Whole(batches, stop - start)]
 
     def _assembled(self, made: Generator[list[_Made], None, None]) -> Iterator[Any]:
         """Yield whole batches, with those across chunks put together."""
@@ -121,9 +141,9 @@ class Flow:
         try:
             for items in made:
                 for item in items:
-                    if isinstance(item, list):
-                        yield from item
-                        given += len(item) * self._size
+                    if isinstance(item, _Whole):
+                        yield from item.batches
+                        given += item.records
                         continue
                     if isinstance(item, BaseException):
                         raise item

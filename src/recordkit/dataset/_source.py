@@ -123,7 +123,7 @@ class RecordSource:
             left = max(0, self.stop - self.start - first)
             count = left if count is None else min(count, left)
         if self.exact:
-            yield from self._flow(first, count, size, Through(self.making, section), workers)
+            yield from self._flow(first, count, size, Through(self.making, section), workers, several=section.pads)
             return
         # Which records are passed over is known when they are read, so all before `first` are read again.
         at = 0
@@ -139,14 +139,16 @@ class RecordSource:
                 break
         log.say(before)
 
-    def _flow(self, first: int, count: int | None, size: int, making: Any, workers: int) -> Iterator[Any]:
+    def _flow(
+        self, first: int, count: int | None, size: int, making: Any, workers: int, *, several: bool = False
+    ) -> Iterator[Any]:
         records, first = self.records, first + self.start
         at = 0
         if first:
             if first >= records.count:
                 return
             at, first = records.place(first)
-        yield from Flow(records.files[at:], first, count, size, making, records, workers)
+        yield from Flow(records.files[at:], first, count, size, making, records, workers, several=several)
 
 
 def _sectioned(values: Any, start: int, stop: int, section: Section) -> tuple[Piece, list[float], float]:

@@ -37,7 +37,7 @@ def collate(values: Values, pad: Fill = None) -> Any:
            [9, 0]])
     """
     if isinstance(values, Batch):
-        return values if pad is None else _padded_batch(values, pad)
+        return values if pad is None else padded_batches(values, max(1, len(values)), pad)[0]
     return _collated(values, pad, "")
 
 
@@ -152,14 +152,29 @@ def _nested(values: Sequence[Any], pad: Fill) -> Any:
     return ragged if pad is None else ragged.to_padded(pad)
 
 
-def _padded_batch(batch: Batch, pad: Fill) -> Batch:
-    columns = {name: _padded(batch, name, _fill(pad, name)) for name in batch.names}
-    return Batch(columns, len(batch), batch._valid)
+def padded_batches(batch: Batch, size: int, pad: Fill) -> list[Batch]:
+    """Return the rows of a batch in batches of `size` each, the last one shorter, with lists filled up."""
+    starts = range(0, max(1, len(batch)), size)
+    columns = {name: _padded(batch[name], starts, _fill(pad, name)) for name in batch.names}
+    masks = {name: [mask[start : start + size] for start in starts] for name, mask in batch._valid.items()}
+    return [
+        Batch(
+            {name: made[i] for name, made in columns.items()},
+            min(size, len(batch) - start),
+            {name: made[i] for name, made in masks.items()},
+        )
+        for i, start in enumerate(starts)
+    ]
 
 
-def _padded(batch: Batch, name: str, fill: Any) -> Any:
-    column = batch[name]
-    return column.to_padded(fill) if isinstance(column, Ragged) and fill is not None else column
+def _padded(column: Any, starts: range, fill: Any) -> list[Any]:
+    fills = isinstance(column, Ragged) and fill is not None
+    if len(starts) == 1:
+        return [column.to_padded(fill) if fills else column]
+    if fills:
+        made: list[Any] = column.padded_batches(starts.step, fill)
+        return made
+    return [column[start : start + starts.step] for start in starts]
 
 
 def _fill(pad: Fill, name: Any) -> Any:

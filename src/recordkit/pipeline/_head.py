@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 _BLOCK_SECONDS = 0.03  # so long takes a block: longer and the first one is late, shorter and there is more to hand over
 _FIRST_BLOCK = 64
 _BLOCK_BYTES = 6 << 20
+_PADDED_BLOCK_BYTES = 2 << 20  # lists that are filled up become several times as large
 
 
 class Loaded(Protocol):
@@ -267,7 +268,8 @@ class Ordered:
         """Yield what steps make of the records behind a mark."""
         order, source = self.order(mark, epoch), self.source
         fetch = Fetch(source, order, self.section)
-        sizes = Sizes(self.unit, max(1, _BLOCK_BYTES // source.mean_bytes))
+        size = _PADDED_BLOCK_BYTES if self.section.pads else _BLOCK_BYTES
+        sizes = Sizes(self.unit, max(1, size // source.mean_bytes))
         if isinstance(self.workers, Processes):
             spans = Spans(fetch, sizes)
             yield from self._marked(in_processes(spans.all(), fetch.make, self.workers.count), order, sizes)

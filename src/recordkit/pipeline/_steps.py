@@ -20,7 +20,7 @@ from recordkit.errors import CorruptRecordError, SchemaError
 from recordkit.workers import AUTO, Workers
 
 from ._blocks import Block, Piece, Place, Values, cut, elements, joined
-from ._collate import Fill, collate
+from ._collate import Fill, collate, padded_batches
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -276,10 +276,18 @@ class Group:
         stops = list(range(self.size, count + 1, self.size))
         if count % self.size and not self.drop_last:
             stops.append(count)
-        if len(stops) == 1:
-            return Piece([self._batch(cut(values, 0, stops[0]))], [ends[stops[0] - 1]], piece.taken)
-        batches = [self._batch(cut(values, (stop - 1) // self.size * self.size, stop)) for stop in stops]
+        batches = self._batches(cut(values, 0, stops[-1])) if stops else []
         return Piece(batches, [ends[stop - 1] for stop in stops], piece.taken)
+
+    def _batches(self, values: Values) -> list[Any]:
+        if self.pads and isinstance(values, Batch):
+            return padded_batches(values, self.size, self.pad)
+        return [self._batch(cut(values, start, start + self.size)) for start in range(0, len(values), self.size)]
+
+    @property
+    def pads(self) -> bool:
+        """Whether every batch is made whole at once, with lists filled up."""
+        return self.pad is not None and not self.lists
 
     def _batch(self, values: Values) -> Any:
         return values if self.lists else collate(values, self.pad)
@@ -331,6 +339,11 @@ class Section:
     def keeps(self) -> bool:
         """Whether it makes one element of each."""
         return all(step.keeps for step in self.steps)
+
+    @property
+    def pads(self) -> bool:
+        """Whether it makes batches that are filled up, and nothing else."""
+        return len(self.steps) == 1 and isinstance(self.steps[0], Group) and self.steps[0].pads
 
 
 def aligned(steps: Sequence[Any]) -> Group | None:
