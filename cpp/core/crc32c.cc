@@ -228,8 +228,6 @@ RECORDKIT_TARGET_AVX uint32_t extend_avx2(uint32_t crc, const uint8_t* data, siz
   if (size < 256) return extend_sse42(crc, data, size);
 
   uint32_t state = ~crc;
-  for (; size >= block_size(64); data += block_size(64), size -= block_size(64))
-    state = block_avx2<64>(state, data);
   for (; size >= block_size(8); data += block_size(8), size -= block_size(8))
     state = block_avx2<8>(state, data);
   if (size >= block_size(4)) {
