@@ -350,13 +350,16 @@ OVERLAY_W2 = Task(
 
 def read_overlay(workload: str) -> Task:
     options = {"dataset": True, "batch": 1024, **ADDS}
-    cases = (
-        Case(LAYERED, "recordkit", {"file": "layered", **options}),
-        Case(BAKED, "recordkit", {"file": "baked", **options}),
-    )
-    ratio = Ratio(BAKED, LAYERED, "< 1.15", words=f"the time of {LAYERED} / {BAKED}")
+    cases, ratios = [], []
+    for threads, workers in (("", {}), (", one thread", {"workers": 1})):
+        layered, baked = LAYERED + threads, BAKED + threads
+        cases += [
+            Case(layered, "recordkit", {"file": "layered", **options, **workers}),
+            Case(baked, "recordkit", {"file": "baked", **options, **workers}),
+        ]
+        ratios.append(Ratio(baked, layered, "< 1.15", words=f"the time of {layered} / {baked}"))
     title = f"rk.open of {workload.upper()} with a field beside the records, and in them"
-    return Task(f"read-overlay-{workload}", title, "decode", workload, cases, (ratio,))
+    return Task(f"read-overlay-{workload}", title, "decode", workload, tuple(cases), tuple(ratios))
 
 
 VERIFY, VERIFY_TWO = "recordkit, rk.verify", "recordkit, rk.verify, two threads"

@@ -37,7 +37,7 @@ def batches(request: Request) -> Work:
 
     def work(digest: Digest | None) -> int:
         done = 0
-        for batch in rk.open(request["file"], **options).batch(request["batch"]):
+        for batch in rk.open(request["file"], **options).batch(request["batch"], workers=request.get("workers")):
             columns = {name: batch[name] for name in batch.names}
             done += len(batch)
             if digest:

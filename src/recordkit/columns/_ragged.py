@@ -128,7 +128,8 @@ class Ragged:
     def padded_batches(self, size: int, fill: Any = 0) -> list[NDArray[Any]]:
         """Return the rows in arrays of `size` each, the last one shorter, each as `to_padded` makes it.
 
-        >>> [array.tolist() for array in Ragged.of([[1, 2], [3], [4]]).padded_batches(2)]
+        >>> column = Ragged(np.array([1, 2, 3, 4]), (np.array([0, 2, 3, 4]),))
+        >>> [array.tolist() for array in column.padded_batches(2)]
         [[[1, 2], [3, 0]], [[4]]]
         """
         values, shape = self.values, self.values.shape[1:]
