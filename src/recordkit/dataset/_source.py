@@ -167,16 +167,16 @@ class Through:
         """Return what records [start, stop) of a part become."""
         begun = time.perf_counter()
         values = self.making.batch(part, start, stop)
-        return self._run(values, [part.cut(start, stop)] if self.section.steps else [], begun)
+        return self._run(values, _Places([part], start), begun)
 
     def joined(self, parts: Sequence[Part]) -> Any:
         """Return what the records of all parts become."""
         begun = time.perf_counter()
-        return self._run(self.making.joined(parts), parts, begun)
+        return self._run(self.making.joined(parts), _Places(parts), begun)
 
-    def _run(self, values: Any, parts: Sequence[Part], begun: float) -> tuple[Piece, list[float], float]:
+    def _run(self, values: Any, places: _Places, begun: float) -> tuple[Piece, list[float], float]:
         decoding = time.perf_counter() - begun
-        return (*self.section.run(whole(values), _Places(parts).name), decoding)
+        return (*self.section.run(whole(values), places.name), decoding)
 
     def row(self, part: Part) -> Any:
         """Return what the first record of a part makes."""
@@ -192,14 +192,15 @@ class Through:
 
 
 class _Places:
-    """Names the records of parts, if anybody asks."""
+    """Names the records of parts from the `first` on, if anybody asks."""
 
-    __slots__ = ("_parts",)
+    __slots__ = ("_first", "_parts")
 
-    def __init__(self, parts: Sequence[Part]) -> None:
-        self._parts = parts
+    def __init__(self, parts: Sequence[Part], first: int = 0) -> None:
+        self._parts, self._first = parts, first
 
     def name(self, at: int) -> str:
+        at += self._first
         for part in self._parts:
             if at < len(part.chunk):
                 return f"{part.path}: record {int(part.record_numbers(at, at + 1)[0])}"

@@ -273,6 +273,8 @@ class Group:
     def apply(self, piece: Piece, place: Place) -> Piece:
         """Return the batches of elements of which the first begins one."""
         values, ends, count = piece.values, piece.ends, len(piece.values)
+        if count == self.size:
+            return Piece([self._batch(values)], [ends[count - 1]], piece.taken)
         stops = list(range(self.size, count + 1, self.size))
         if count % self.size and not self.drop_last:
             stops.append(count)

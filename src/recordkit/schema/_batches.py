@@ -136,6 +136,8 @@ class Plan:
         self._optional = [layout for layout in layouts if layout.field.optional]
         self._decoder = Decoder(_features(layouts), sequence=sequence)
         self._makers = [(layout.name, layout, *self._maker_of(layout)) for layout in layouts]
+        self._shaped = [(name, layout.sizes) for name, layout, place, _ in self._makers if place and layout.sizes]
+        self._places: tuple[int, list[Any]] = -1, []  # one object: threads look at it without a lock
         self._row_makers = [
             (layout.name, layout if layout.field.optional else None, self._row_maker(layout)) for layout in layouts
         ]
@@ -186,21 +188,31 @@ class Plan:
         decoded = self._decoded(chunk, start, stop, path)
         first, rows = chunk.first_record + start, len(decoded)
         ints, floats = decoded.ints, decoded.floats
-        columns: dict[str, Any] = {}
-        for name, layout, place, make in self._makers:
-            if place is None:
-                columns[name] = partial(make, layout, decoded, first, path)
-                continue
-            is_int, before, gaps, count = place
-            at = before * rows + gaps
-            column: NDArray[Any] = (ints if is_int else floats)[at : at + count * rows]
-            columns[name] = column.reshape((rows, *layout.sizes)) if layout.sizes else column
+        columns: dict[str, Any] = {
+            name: partial(make, layout, decoded, first, path) if where is None else (ints if is_int else floats)[where]
+            for name, layout, make, is_int, where in self._places_of(rows)
+        }
+        for name, sizes in self._shaped:
+            columns[name] = columns[name].reshape((rows, *sizes))
         masks = {}
         for layout in self._optional:
             absent = missing_rows(layout, decoded[layout.name])
             if absent is not None:
                 masks[layout.name] = ~absent
         return Batch(columns, rows, masks)
+
+    def _places_of(self, rows: int) -> list[tuple[str, Layout, Callable[..., Column], bool, slice | None]]:
+        """Return what makes each column of so many rows, or where it stands: mostly as for the batch before."""
+        known, places = self._places
+        if known != rows:
+            places = []
+            for name, layout, place, make in self._makers:
+                is_int, before, gaps, count = place or (False, 0, 0, 0)
+                start = before * rows + gaps
+                where = None if place is None else slice(start, start + count * rows)
+                places.append((name, layout, make, is_int, where))
+            self._places = rows, places
+        return places
 
     def _explained(self, error: SchemaError) -> SchemaError:
         """Return a decoder's error with what the schema has to do with it, and what to do."""
