@@ -173,8 +173,9 @@ TEST(decode_reads_names_in_another_order_in_every_record) {
 }
 
 // The fields of a record, of which some are asked for; one record in the middle is not like the others.
-TEST(decode_of_few_fields_notices_the_record_that_differs) {
-  const std::vector<std::string> names = {"before", "a", "between, a name of 26 byte", "b", "after"};
+void notices_the_record_that_differs(const std::string& between) {
+  constexpr size_t kRows = 20;
+  const std::vector<std::string> names = {"before", "a", between, "b", "after"};
   const auto feature = [](int64_t value) { return unhex("1a 03 0a 01") + static_cast<char>(value); };
   const auto entries_of = [&](const std::vector<std::string>& some, int64_t value) {
     std::string entries;
@@ -196,6 +197,11 @@ TEST(decode_of_few_fields_notices_the_record_that_differs) {
       payload_of({"befor\xc3\xa9", "a", names[2], "b", "after"}, 9),       // another name
       payload_of(names, 9) + payload_of({"a"}, 9),                         // in two pieces
       payload_of(names, 9) + unhex("10 01"),                               // something else behind it
+      // Entries of 128 bytes and more have a length of two bytes.
+      bytes_field(
+          1, entries_of({"before", "a", names[2], "b"}, 9) +
+                 bytes_field(1, bytes_field(1, "after") +
+                                    bytes_field(2, bytes_field(3, bytes_field(1, std::string(150, 1)))))),
       // An entry that names itself twice is the last of these, and a value may stand before the name.
       bytes_field(
           1, entries_of({"before", "a", names[2]}, 3) + entries_of({"b"}, 9) +
@@ -203,10 +209,10 @@ TEST(decode_of_few_fields_notices_the_record_that_differs) {
       bytes_field(1,
                   bytes_field(1, bytes_field(2, feature(9)) + bytes_field(1, "a")) + entries_of({"b"}, 9))};
   for (const std::string& other : others) {
-    for (size_t at = 0; at < 12; ++at) {
+    for (size_t at = 0; at < kRows; ++at) {
       std::vector<std::string> payloads;
       CellColumn expected;
-      for (size_t row = 0; row < 12; ++row) {
+      for (size_t row = 0; row < kRows; ++row) {
         payloads.push_back(row == at ? other : payload_of(names, static_cast<int64_t>(row)));
         expected.push_back(ints({row == at ? 9 : static_cast<int64_t>(row)}));
       }
@@ -220,6 +226,17 @@ TEST(decode_of_few_fields_notices_the_record_that_differs) {
   }
 }
 
+TEST(decode_of_few_fields_notices_the_record_that_differs) {
+  // The longest name that is compared as a whole, the next, and the longest of all that are.
+  for (const char* between : {"a name: 10", "a name: 11 ", "between, a name of 26 byte"}) {
+    for (const std::string_view path : crc32c_paths()) {  // which tells what instructions may be used
+      CHECK(crc32c_use_path(path));
+      notices_the_record_that_differs(between);
+    }
+    crc32c_use_path(crc32c_paths().front());
+  }
+}
+
 TEST(decode_of_few_fields_says_which_record_is_wrong) {
   const std::string asked = "a second name of 26 bytes", like_it = "a second name of 26 bytez";
   const auto entry = [](std::string_view name, std::string_view feature) {
@@ -228,9 +245,10 @@ TEST(decode_of_few_fields_says_which_record_is_wrong) {
   const std::string seven = unhex("1a 03 0a 01 07"), two = unhex("1a 04 0a 02 07 07"),
                     half = unhex("12 06 0a 04 00 00 00 3f"), bad = unhex("1a 03 0a 02 07");
   const std::string first = entry("first", seven);
-  for (size_t at = 0; at < 9; ++at) {
+  constexpr size_t kRows = 18;
+  for (size_t at = 0; at < kRows; ++at) {
     const auto fault = [&](const std::string& other) {
-      std::vector<std::string> payloads(9, bytes_field(1, first + entry(asked, seven)));
+      std::vector<std::string> payloads(kRows, bytes_field(1, first + entry(asked, seven)));
       payloads[at] = other;
       const Decoder decoder({{asked, Kind::int64s, 1, true, false}}, false);
       const Decoded result = decode_table(decoder, bare_chunk(payloads, Behind::plenty));
@@ -248,19 +266,20 @@ TEST(decode_of_few_fields_says_which_record_is_wrong) {
 }
 
 TEST(decode_of_few_fields_finds_one_that_is_named_almost_like_another) {
+  constexpr size_t kRows = 20;
   for (const size_t size : {1, 9, 10, 11, 25, 26, 27, 100}) {
     const std::string seven = unhex("1a 03 0a 01 07"), asked = std::string(size - 1, 'n') + 'x';
     for (size_t letter = 0; letter < size; ++letter) {
       std::string other = asked;
       other[letter] = 'y';
-      std::vector<std::string> payloads(9, example_of(other, seven));
-      payloads[6] = example_of(asked, seven);
+      std::vector<std::string> payloads(kRows, example_of(other, seven));
+      payloads[13] = example_of(asked, seven);
       const Decoder decoder({{asked, Kind::int64s, 1, false, false}}, false);
 
       const Decoded result = decode_table(decoder, bare_chunk(payloads, Behind::plenty));
 
-      CellColumn expected(9, {State::missing, {}});
-      expected[6] = ints({7});
+      CellColumn expected(kRows, {State::missing, {}});
+      expected[13] = ints({7});
       CHECK(result.columns[0] == expected);
     }
   }

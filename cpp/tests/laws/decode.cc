@@ -65,7 +65,7 @@ Decoder decoder_of(const std::vector<Expected>& fields, bool sequence) {
 
 // Several records in a row, so that later ones meet what was learned from the first, alone and side by side;
 // and the same decoder over differently padded memory, down to none that would allow its fast ways.
-constexpr size_t kRows = 5;
+constexpr size_t kRows = 9;
 
 Decoded decode_every_way(const std::vector<std::string>& payloads, const std::vector<Expected>& fields,
                          bool sequence) {
