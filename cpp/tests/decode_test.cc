@@ -193,7 +193,7 @@ void notices_the_record_that_differs(const std::string& between) {
       payload_of({"a", "before", names[2], "after", "b"}, 9),              // another order
       payload_of({"a", "b"}, 9),                                           // fewer
       payload_of({"before", "a", names[2], "b", "after", "one more"}, 9),  // more
-      payload_of({"before", "a", names[2], "b", "after", "a"}, 9),         // the same name twice
+      bytes_field(1, entries_of(names, 3) + entries_of({"a", "b"}, 9)),    // the same names twice
       payload_of({"befor\xc3\xa9", "a", names[2], "b", "after"}, 9),       // another name
       payload_of(names, 9) + payload_of({"a"}, 9),                         // in two pieces
       payload_of(names, 9) + unhex("10 01"),                               // something else behind it
@@ -263,6 +263,29 @@ TEST(decode_of_few_fields_says_which_record_is_wrong) {
     CHECK_EQ(fault(bytes_field(1, first + first.substr(0, 4))), DecodeWhat::malformed);
     CHECK_EQ(fault(bytes_field(1, first) + bytes_field(1, entry(asked, two))), DecodeWhat::wrong_count);
   }
+}
+
+// The length of the last entry goes on in the byte behind it, which looks like the tag of a name.
+TEST(decode_of_few_fields_refuses_a_length_that_goes_on) {
+  const std::string seven = unhex("1a 03 0a 01 07");
+  const auto entry = [&](const char* name) {
+    return bytes_field(1, bytes_field(1, name) + bytes_field(2, seven));
+  };
+  const std::string sound = bytes_field(1, entry("a") + entry("after"));
+  const std::string wrong =
+      bytes_field(1, entry("a") + unhex("0a 80 0a 05") + "after" + unhex("12 77") + std::string(0x80 - 9, 1));
+  for (const std::string_view path : crc32c_paths()) {
+    CHECK(crc32c_use_path(path));
+    for (size_t at = 0; at < 20; ++at) {
+      std::vector<std::string> payloads(20, sound);
+      payloads[at] = wrong;
+      const Decoder decoder({{"a", Kind::int64s, 1, true, false}}, false);
+      const Decoded result = decode_table(decoder, bare_chunk(payloads, Behind::plenty));
+      CHECK_EQ(result.fault.what, DecodeWhat::malformed);
+      CHECK_EQ(result.fault.record, at);
+    }
+  }
+  crc32c_use_path(crc32c_paths().front());
 }
 
 TEST(decode_of_few_fields_finds_one_that_is_named_almost_like_another) {
