@@ -187,10 +187,13 @@ class Decoder::Run {
   //
   // REQUIRES: kRoom bytes behind `end` may be loaded
   const uint8_t* numbers(const uint8_t* p, const uint8_t* end, size_t most) {
-    return quick_pext_ ? numbers<true>(p, end, most) : numbers<false>(p, end, most);
+    if (!quick_pext_) return numbers<false, false>(p, end, most);
+    return mixed_ ? numbers<true, true>(p, end, most) : numbers<true, false>(p, end, most);
   }
 
-  template <bool quick_pext>
+  // With `mixed` names come in no order, so that nobody could guess which of them holds an integer: then
+  // there is no branch on it.
+  template <bool quick_pext, bool mixed>
   [[gnu::noinline]] const uint8_t* numbers(const uint8_t* p, const uint8_t* end, size_t most) {
     Names::Slot* const slots = names_.slots.data();
     Names::Slot* slot = slots;
@@ -198,7 +201,8 @@ class Decoder::Run {
     const int shift = names_.bucket_shift;
     const size_t row = row_;
     size_t* const seen = seen_.data();
-    size_t taken = 0, others = 0;
+    size_t taken = 0, others = 0, unexpected = 0;
+    uint32_t nowhere;
     for (; taken < most; ++taken) {
       // An entry is longer than its first byte, so that at the end of the message `next` is behind it too.
       const uint64_t length = p[1];
@@ -214,6 +218,7 @@ class Decoder::Run {
         const uint64_t first = text & word_mask(text_size);
         const uint32_t n = buckets[Names::hash(first, load<uint16_t>(head - 2)) >> shift];
         before->next = n;
+        ++unexpected;
         slot = slots + n;
         if (((start ^ slot->start) & 0xffff80ff) | (first ^ slot->first)) break;
       }
@@ -230,7 +235,18 @@ class Decoder::Run {
       const uint64_t head_differs = (load<uint64_t>(head) ^ (slot->head + length * kHeadSteps)) << 16;
       size_t& seen_in = seen[static_cast<size_t>(slot->field)];
       if (head_differs != 0 || seen_in == row) break;
-      if (slot->is_int) {
+      if constexpr (mixed) {
+        const uint64_t is_int = -uint64_t{slot->is_int};  // all bits, or none
+        const uint64_t mask = ~uint64_t{0} >> (64 - 8 * size);
+        const uint64_t word = load<uint64_t>(value) & mask, joined = join_varint<quick_pext>(word);
+        const uint64_t wrong = ((word & kContinuation) ^ (kContinuation & mask >> 8)) & is_int;
+        if ((wrong | ((size ^ 4) & ~is_int)) != 0) break;
+        const uint64_t number = word ^ ((word ^ joined) & is_int);
+        uint8_t* const to = slot->to + ((4 * row) << (is_int & 1));
+        uint8_t* const high[] = {reinterpret_cast<uint8_t*>(&nowhere), to + 4};
+        store(to, static_cast<uint32_t>(number));
+        store(high[is_int & 1], static_cast<uint32_t>(number >> 32));
+      } else if (slot->is_int) {
         const uint64_t mask = ~uint64_t{0} >> (64 - 8 * size);
         const uint64_t word = load<uint64_t>(value) & mask;
         // All bytes of a varint but the last go on; otherwise these are several values.
@@ -244,6 +260,7 @@ class Decoder::Run {
       p = next;
     }
     fields_seen_ += taken - others;
+    mixed_ = unexpected > taken / 2;
     return p;
   }
 
@@ -615,6 +632,7 @@ class Decoder::Run {
   bool skims_;
   size_t surprises_ = 0;
   const bool quick_pext_ = has_quick_pext();
+  bool mixed_ = false;  // whether the names of the record before came in another order
   std::unordered_map<size_t, DecodeFault> misfits_;
   size_t row_ = 0;
   size_t fields_seen_ = 0;

@@ -172,6 +172,41 @@ TEST(decode_reads_names_in_another_order_in_every_record) {
   CHECK(decode_table(Decoder(specs, false), bare_chunk(payloads, Behind::padding)).columns == expected);
 }
 
+TEST(decode_tells_integers_from_floats_in_any_order) {
+  Random random(2);
+  std::vector<FieldSpec> specs;
+  for (size_t f = 0; f < 24; ++f)
+    specs.push_back({"field " + std::to_string(f), f % 3 ? Kind::int64s : Kind::floats, 1, true, false});
+  std::vector<std::string> payloads;
+  std::vector<CellColumn> expected(specs.size());
+  for (int row = 0; row < 300; ++row) {
+    std::vector<size_t> order;
+    for (size_t f = 0; f < specs.size(); ++f) order.insert(order.begin() + random.below(order.size() + 1), f);
+    std::string entries;
+    for (CellColumn& column : expected) column.emplace_back();
+    for (const size_t f : order) {
+      const uint64_t bits = random.next() >> random.below(64);
+      const uint32_t half = static_cast<uint32_t>(bits);
+      std::string value;
+      if (f % 3) {
+        for (uint64_t left = bits; left > 127 || value.empty(); left >>= 7)
+          value += static_cast<char>(left > 127 ? left | 128 : left);
+        if (bits > 127) value += static_cast<char>(bits >> (7 * value.size()));
+        expected[f].back() = ints({static_cast<int64_t>(bits)});
+      } else {
+        value.assign(reinterpret_cast<const char*>(&half), 4);
+        expected[f].back() = {State::present, {{Kind::none, {}, {half}, {}}}};
+      }
+      const std::string list = bytes_field(f % 3 ? 3 : 2, bytes_field(1, value));
+      entries += bytes_field(1, bytes_field(1, specs[f].name) + bytes_field(2, list));
+    }
+    payloads.push_back(bytes_field(1, entries));
+  }
+  const Decoded result = decode_table(Decoder(specs, false), bare_chunk(payloads, Behind::padding));
+  CHECK_EQ(result.fault.what, DecodeWhat::none);
+  CHECK(result.columns == expected);
+}
+
 // The fields of a record, of which some are asked for; one record in the middle is not like the others.
 void notices_the_record_that_differs(const std::string& between) {
   constexpr size_t kRows = 20;
