@@ -373,6 +373,13 @@ class TestPadding:
         assert [batch.tolist() for batch in batches] == [batch.tolist() for batch in alone]
         assert [batch.shape for batch in batches] == [batch.shape for batch in alone]
 
+    def test_more_rows_than_there_are_make_one_batch(self) -> None:
+        ones = np.ones(3, np.uint8)
+
+        batches = _core.pad(ones, np.array([0, 2, 3]), np.zeros(1, np.uint8), 2**64 - 1)
+
+        assert [batch.tolist() for batch in batches] == [[1, 1, 1, 0]]
+
     def test_the_core_refuses_rows_that_do_not_fit(self) -> None:
         values, fill = np.zeros(4, np.uint8), np.zeros(1, np.uint8)
 

@@ -26,10 +26,11 @@ nb::list pad(Bytes values, Starts starts, Bytes fill, size_t rows) {
   std::vector<Buffer> padded;
   {
     const nb::gil_scoped_release release;
-    for (size_t at = 0; at + 1 < places.size(); at += std::min(rows, places.size() - 1 - at))
-      padded.push_back(pad_rows({values.data(), values.size()},
-                                places.subspan(at).first(std::min(rows + 1, places.size() - at)),
+    for (size_t at = 0, count; at + 1 < places.size(); at += count) {
+      count = std::min(rows, places.size() - 1 - at);
+      padded.push_back(pad_rows({values.data(), values.size()}, places.subspan(at, count + 1),
                                 {fill.data(), fill.size()}));
+    }
   }
   nb::list result;
   for (Buffer& rectangle : padded) result.append(to_numpy(std::move(rectangle)));

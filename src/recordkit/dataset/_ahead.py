@@ -21,8 +21,6 @@ from ._batching import Part
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
-
     from recordkit.records import Chunk
     from recordkit.storage import RecordFile, Stream
 
@@ -127,13 +125,6 @@ class _Piece(NamedTuple):
     def cut(self, columns: Columns, start: int, stop: int) -> Batch:
         """Return records [start, stop) of the piece, and nothing that others are given too: it may be changed."""
         if self.arrays is not None:
-            return Batch({name: _copied(array[start:stop]) for name, array in self.arrays.items()}, stop - start)
+            return Batch({name: array[start:stop].copy() for name, array in self.arrays.items()}, stop - start)
         assert self.part is not None
         return columns.batch(self.part, start, stop)
-
-
-def _copied(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a copy of consecutive rows. NumPy's own way lets other threads run, and waiting for them takes longer."""
-    if not array.size:
-        return array.copy()
-    return np.frombuffer(bytearray(array), array.dtype).reshape(array.shape)
