@@ -126,6 +126,17 @@ class TestPadding:
             assert batch.valid("text").tolist() == [row["text"] is not None for row in rows]
             assert np.array_equal(batch["pair"], np.stack([row["pair"] for row in rows]))
 
+    @pytest.mark.parametrize(
+        ("pad", "words"),
+        [("x", r"tokens: cannot be filled up with 'x'"), ({"token": 0}, r"pad: there is no field 'token'.*id, tokens")],
+    )
+    def test_what_does_not_fit_is_refused_by_name(self, pad: Any, words: str, tmp_path: Path) -> None:
+        rk.write(tmp_path / "ds", map(self.row, range(40)), self.SCHEMA, sync=False)
+
+        for pipe in rk.open(tmp_path / "ds"), rk.open(tmp_path / "ds").shuffle(1):
+            with pytest.raises(rk.SchemaError, match=f"(?s){words}"):
+                list(pipe.batch(8, pad=pad))
+
     def test_goes_on_between_batches_of_one_chunk(self, tmp_path: Path) -> None:
         rk.write(tmp_path / "ds", map(self.row, range(200)), self.SCHEMA, sync=False)
         pipe = rk.open(tmp_path / "ds").batch(8, pad=0)

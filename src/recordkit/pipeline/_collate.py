@@ -154,8 +154,11 @@ def _nested(values: Sequence[Any], pad: Fill) -> Any:
 
 def padded_batches(batch: Batch, size: int, pad: Fill) -> list[Batch]:
     """Return the rows of a batch in batches of `size` each, the last one shorter, with lists filled up."""
+    if isinstance(pad, Mapping) and (unknown := [name for name in pad if name not in batch]):
+        message = f"pad: there is no field {unknown[0]!r}\n  The fields are {', '.join(batch.names)}."
+        raise SchemaError(message, field=str(unknown[0]))
     starts = range(0, max(1, len(batch)), size)
-    columns = {name: _padded(batch[name], starts, _fill(pad, name)) for name in batch.names}
+    columns = {name: _padded(name, batch[name], starts, _fill(pad, name)) for name in batch.names}
     masks = {name: [mask[start : start + size] for start in starts] for name, mask in batch._valid.items()}
     return [
         Batch(
@@ -167,14 +170,14 @@ def padded_batches(batch: Batch, size: int, pad: Fill) -> list[Batch]:
     ]
 
 
-def _padded(column: Any, starts: range, fill: Any) -> list[Any]:
-    fills = isinstance(column, Ragged) and fill is not None
-    if len(starts) == 1:
-        return [column.to_padded(fill) if fills else column]
-    if fills:
-        made: list[Any] = column.padded_batches(starts.step, fill)
-        return made
-    return [column[start : start + starts.step] for start in starts]
+def _padded(name: str, column: Any, starts: range, fill: Any) -> list[Any]:
+    if not isinstance(column, Ragged) or fill is None:
+        return [column] if len(starts) == 1 else [column[start : start + starts.step] for start in starts]
+    try:
+        return [column.to_padded(fill)] if len(starts) == 1 else column.padded_batches(starts.step, fill)
+    except (OverflowError, TypeError, ValueError) as error:
+        message = f"{name}: cannot be filled up with {fill!r}: {error}\n  Say pad= one that fits, or a dict by field."
+        raise SchemaError(message, field=name, found=repr(fill)) from None
 
 
 def _fill(pad: Fill, name: Any) -> Any:
