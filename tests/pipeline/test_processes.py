@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import threading
+import time
 from multiprocessing import active_children
 from typing import TYPE_CHECKING, Any
 
@@ -81,4 +83,26 @@ class TestProcesses:
         it.close()
 
         assert there
+        assert children() <= before
+
+    def test_end_that_the_pool_has_met_first_is_waited_for(
+        self, ds: rk.Dataset, before: set[int | None], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        waitpid = os.waitpid
+
+        def in_the_pool_first(pid: int, flags: int) -> tuple[int, int]:
+            if "ExecutorManager" not in type(threading.current_thread()).__name__:
+                time.sleep(0.1)
+                return waitpid(pid, flags)
+            told = waitpid(pid, flags)
+            if told[0]:
+                time.sleep(0.2)  # told, and not yet noted
+            return told
+
+        it = iter(ds.shuffle(3).map(doubled, workers=rk.Processes(1)))
+        next(it)
+        monkeypatch.setattr(os, "waitpid", in_the_pool_first)
+
+        it.close()
+
         assert children() <= before

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import signal
 import threading
+import time
 import weakref
 from collections import deque
 from functools import cache
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor
 
 _pools: weakref.WeakSet[ProcessPoolExecutor] = weakref.WeakSet()
+# How long the pool may take to note what it was told. Where nobody is told (SIGCHLD is ignored), all have ended anyhow.
+_NOTED_SECONDS = 1.0
 _sent = b""
 _work: Callable[[Any], Any] | None = None
 
@@ -82,6 +85,10 @@ def _end(pool: ProcessPoolExecutor) -> None:
         process.terminate()
     for process in processes:
         process.join()
+    # The pool's own thread may have been told of the end, and not us: it is about to note it.
+    noted = time.monotonic() + _NOTED_SECONDS
+    while any(process.is_alive() for process in processes) and time.monotonic() < noted:
+        time.sleep(0.001)
 
 
 def _end_all() -> None:
