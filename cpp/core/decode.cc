@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "core/abreast.h"
 #include "core/names.h"
-#include "core/skim.h"
 #include "core/varints.h"
 
 namespace recordkit {
@@ -15,6 +15,15 @@ constexpr ptrdiff_t kRoom = 32;
 
 }  // namespace
 
+// What a run leaves for the next.
+struct Learned {
+  explicit Learned(const std::vector<FieldSpec>& fields) : names(fields), abreast(names) {}
+
+  Names names;
+  Abreast abreast;
+  bool mixed = false;
+};
+
 // One call of decode: where it is, and what it has met.
 class Decoder::Run {
  public:
@@ -22,12 +31,13 @@ class Decoder::Run {
       std::vector<Column>& columns, size_t rows)
       : fields_(fields),
         names_(learned.names),
-        skim_(learned.skim),
+        abreast_(learned.abreast),
+        mixed_(learned.mixed),
         columns_(columns),
         readable_end_(chunk.data + chunk.readable),
         rows_(rows),
-        seen_(fields.size(), SIZE_MAX),
-        skims_(names_.few_asked) {
+        seen_(fields.size(), SIZE_MAX) {
+    abreast_.begin();
     for (size_t f = 0; f < fields.size(); ++f) {
       if (fields[f].steps) lists_.emplace(fields[f].name, f);
       prepare(fields[f], columns[f]);
@@ -40,12 +50,12 @@ class Decoder::Run {
     }
   }
 
-  // Decodes the records from `row` on, and returns how many: one, or those that have been skimmed together.
+  // Decodes the records from `row` on, and returns how many: one, or those that were taken abreast.
   // With a fault, as many as were sound before it.
   size_t records(size_t row, const Chunk& chunk, size_t start, size_t stop, bool sequence) {
-    if (stop - start >= Skim::kAtOnce && skims_ && skim(chunk, start)) {
+    if (stop - start >= Abreast::kAtOnce && surprises_ < kMostSurprises && take_abreast(row, chunk, start)) {
       size_t done = 0;
-      while (done < Skim::kAtOnce && skimmed(row + done, chunk.payload(start + done), done)) ++done;
+      while (done < Abreast::kAtOnce && finish(row + done, chunk.payload(start + done), done)) ++done;
       return done;
     }
     return record(row, chunk.payload(start), sequence) ? 1 : 0;
@@ -82,29 +92,27 @@ class Decoder::Run {
 
   bool end() { return fields_seen_ == fields_.size() || missing_fields(); }
 
-  // Finds the entries asked for in the next records, if these are like those before them.
-  bool skim(const Chunk& chunk, size_t start) {
-    Skim::Messages messages;
-    for (size_t m = 0; m < Skim::kAtOnce; ++m) {
+  // Takes the numbers of the next records, if these are like those before them.
+  bool take_abreast(size_t row, const Chunk& chunk, size_t start) {
+    Abreast::Messages messages;
+    for (size_t m = 0; m < Abreast::kAtOnce; ++m) {
       if (!only_features(chunk.payload(start + m), messages[m])) return surprised();
     }
-    if (!skim_.knows() && !learn(messages[0])) return surprised();
+    const Bytes last = messages.back();
+    if (readable_end_ - (last.data() + last.size()) < kRoom) return false;
+    if (mixed_ && surprises_ > 0) return abreast_.take_named(messages, names_, row) || surprised();
+    if (!abreast_.knows() && !abreast_.learn(last, names_)) return surprised();
     for (const Bytes message : messages) {
-      if (readable_end_ - message.data() < skim_.reach()) return false;
+      if (readable_end_ - message.data() < abreast_.reach()) return false;
     }
-    if (skim_.find(messages)) return true;
-    learn(messages.back());
+    if (abreast_.take_alike(messages, names_, row)) return true;
+    abreast_.learn(last, names_);
     return surprised();
-  }
-
-  bool learn(Bytes message) {
-    return readable_end_ - (message.data() + message.size()) >= kRoom && skim_.learn(message, names_);
   }
 
   // Where records differ it is not tried for long.
   bool surprised() {
-    constexpr size_t kMost = 8;
-    skims_ = ++surprises_ < kMost;
+    ++surprises_;
     return false;
   }
 
@@ -113,15 +121,18 @@ class Decoder::Run {
     return !payload.empty() && *cursor.at++ == 0x0a && cursor.bytes(message) && cursor.done();
   }
 
-  bool skimmed(size_t row, Bytes payload, size_t number) {
+  // Takes what is no number of a record that was taken abreast.
+  bool finish(size_t row, Bytes payload, size_t number) {
+    const std::vector<size_t>& numbers = abreast_.fields();
+    if (numbers.size() == fields_.size()) return true;
     begin(row, payload);
-    for (size_t a = 0; a < skim_.asked(); ++a) {
-      const Bytes entry = skim_.entry(a, number);
-      const uint8_t* const end = entry.data() + entry.size();
-      const uint8_t* const p = numbers(entry.data(), end, 1);
-      if (p != end && !features(entry)) return false;
+    fields_seen_ = numbers.size();
+    for (size_t n = 0; n < abreast_.others(); ++n) {
+      if (!features(abreast_.other(n, number))) return false;
     }
-    return end();
+    if (fields_seen_ == fields_.size()) return true;
+    for (const size_t f : numbers) seen_[f] = row;
+    return missing_fields();
   }
 
   void prepare(const FieldSpec& spec, Column& column) const {
@@ -187,22 +198,16 @@ class Decoder::Run {
   //
   // REQUIRES: kRoom bytes behind `end` may be loaded
   const uint8_t* numbers(const uint8_t* p, const uint8_t* end, size_t most) {
-    if (!quick_pext_) return numbers<false, false>(p, end, most);
-    return mixed_ ? numbers<true, true>(p, end, most) : numbers<true, false>(p, end, most);
+    return quick_pext_ ? numbers<true>(p, end, most) : numbers<false>(p, end, most);
   }
 
-  // With `mixed` names come in no order, so that nobody could guess which of them holds an integer: then
-  // there is no branch on it.
-  template <bool quick_pext, bool mixed>
+  template <bool quick_pext>
   [[gnu::noinline]] const uint8_t* numbers(const uint8_t* p, const uint8_t* end, size_t most) {
     Names::Slot* const slots = names_.slots.data();
     Names::Slot* slot = slots;
-    const uint32_t* const buckets = names_.buckets.data();
-    const int shift = names_.bucket_shift;
     const size_t row = row_;
     size_t* const seen = seen_.data();
     size_t taken = 0, others = 0, unexpected = 0;
-    uint32_t nowhere;
     for (; taken < most; ++taken) {
       // An entry is longer than its first byte, so that at the end of the message `next` is behind it too.
       const uint64_t length = p[1];
@@ -216,7 +221,7 @@ class Decoder::Run {
       slot = slots + slot->next;
       if (((start ^ slot->start) & 0xffff80ff) | ((text ^ slot->first) & slot->mask)) {
         const uint64_t first = text & word_mask(text_size);
-        const uint32_t n = buckets[Names::hash(first, load<uint16_t>(head - 2)) >> shift];
+        const uint32_t n = names_.buckets[names_.bucket(first, load<uint16_t>(head - 2))];
         before->next = n;
         ++unexpected;
         slot = slots + n;
@@ -231,22 +236,11 @@ class Decoder::Run {
         p = next;
         continue;
       }
-      if (size - 1 > 7) break;
+      if (!slot->one_number || size - 1 > 7) break;
       const uint64_t head_differs = (load<uint64_t>(head) ^ (slot->head + length * kHeadSteps)) << 16;
       size_t& seen_in = seen[static_cast<size_t>(slot->field)];
       if (head_differs != 0 || seen_in == row) break;
-      if constexpr (mixed) {
-        const uint64_t is_int = -uint64_t{slot->is_int};  // all bits, or none
-        const uint64_t mask = ~uint64_t{0} >> (64 - 8 * size);
-        const uint64_t word = load<uint64_t>(value) & mask, joined = join_varint<quick_pext>(word);
-        const uint64_t wrong = ((word & kContinuation) ^ (kContinuation & mask >> 8)) & is_int;
-        if ((wrong | ((size ^ 4) & ~is_int)) != 0) break;
-        const uint64_t number = word ^ ((word ^ joined) & is_int);
-        uint8_t* const to = slot->to + ((4 * row) << (is_int & 1));
-        uint8_t* const high[] = {reinterpret_cast<uint8_t*>(&nowhere), to + 4};
-        store(to, static_cast<uint32_t>(number));
-        store(high[is_int & 1], static_cast<uint32_t>(number >> 32));
-      } else if (slot->is_int) {
+      if (slot->is_int) {
         const uint64_t mask = ~uint64_t{0} >> (64 - 8 * size);
         const uint64_t word = load<uint64_t>(value) & mask;
         // All bytes of a varint but the last go on; otherwise these are several values.
@@ -260,7 +254,7 @@ class Decoder::Run {
       p = next;
     }
     fields_seen_ += taken - others;
-    mixed_ = unexpected > taken / 2;
+    if (!names_.few_asked && taken > 1) mixed_ = unexpected > taken / 2;
     return p;
   }
 
@@ -623,16 +617,16 @@ class Decoder::Run {
 
   const std::vector<FieldSpec>& fields_;
   Names& names_;
-  Skim& skim_;
+  Abreast& abreast_;
+  bool& mixed_;  // whether the names of a record came in another order than those before
   std::vector<Column>& columns_;
   const uint8_t* readable_end_;
   size_t rows_;
   std::unordered_map<std::string_view, size_t> lists_;
   std::vector<size_t> seen_;  // field -> the last row it was met in
-  bool skims_;
-  size_t surprises_ = 0;
+  static constexpr size_t kMostSurprises = 8;
+  size_t surprises_ = 0;  // records that could not be taken abreast
   const bool quick_pext_ = has_quick_pext();
-  bool mixed_ = false;  // whether the names of the record before came in another order
   std::unordered_map<size_t, DecodeFault> misfits_;
   size_t row_ = 0;
   size_t fields_seen_ = 0;
@@ -658,7 +652,7 @@ DecodeFault Decoder::decode(const Chunk& chunk, size_t start, size_t stop,
       learned_.pop_back();
     }
   }
-  if (!learned) learned = std::make_unique<Learned>(Names(fields_));
+  if (!learned) learned = std::make_unique<Learned>(fields_);
 
   Run run(fields_, *learned, chunk, columns, stop - start);
   for (size_t i = start; i < stop && run.fault.what == DecodeFault::What::none;) {

@@ -48,6 +48,8 @@ struct DecodeFault {
   int64_t field = -1;  // of the specs
   Kind found_kind = Kind::none;
   int64_t found_count = 0;
+
+  bool operator==(const DecodeFault&) const = default;
 };
 
 struct Learned;

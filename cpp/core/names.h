@@ -39,21 +39,25 @@ struct Names {
   struct alignas(64) Slot {
     uint64_t first = 0;       // the first eight bytes of the name, as far as it goes
     uint64_t mask = 0;        // which of them count
-    uint64_t last = 0;        // the last eight, of names longer than that
+    uint64_t last = 0;        // the last eight, or all of a name that has no more
     uint64_t head = 0;        // the six bytes before the value, less kHeadSteps for each byte of the entry
     uint8_t* to = nullptr;    // where the values of one-number fields go
-    uint32_t start = 0;       // the four bytes before the name, the second left out; 0 where `numbers` cannot
+    uint32_t start = 0;       // the four bytes before the name, the second left out; 0: longer than two words
     uint32_t size = 0;        // of the name
     int32_t field = -1;       // of the specs; -1: not asked for
     uint32_t next = 0;        // the slot of the name that followed this one, the last time it was looked up
     bool is_int = false;      // else a float
     bool one_number = false;  // each record has one number of this field
+    uint8_t last_at = 0;      // where `last` starts in names of up to 16 bytes
+    uint8_t head_shift = 48;  // takes out of a word what `head` does not tell
+    uint32_t place = 0;       // of its own, from 1 on, if it was asked for
   };
 
   std::vector<Slot> slots;         // the first stands for the empty name, and for a bucket that is free
   std::vector<std::string> texts;  // the names, slot by slot
   std::vector<uint32_t> buckets;   // open addressing
-  int bucket_shift = 56;           // of the hash
+  int bucket_shift = 56;
+  uint64_t multiplier = kFirstMultiplier;
   size_t others = 0;
   // Bit `trait` is set for every name that was asked for. Where few were, most others are told by it alone.
   uint64_t asked = 0;
@@ -64,12 +68,14 @@ struct Names {
     for (size_t f = 0; f < fields.size(); ++f) {
       const FieldSpec& field = fields[f];
       if (field.steps) continue;
-      Slot& slot = slots[field.name.empty() ? 0 : add(field.name)];
+      const uint32_t n = field.name.empty() ? 0 : add(field.name);
+      Slot& slot = slots[n];
       slot.field = static_cast<int32_t>(f);
+      slot.place = n + 1;
       slot.head = canonical_head(field.kind) - (slot.size + 4) * kHeadSteps;
       slot.is_int = field.kind == Kind::int64s;
       slot.one_number = field.count == 1 && field.kind != Kind::bytes;
-      if (!slot.one_number) slot.start = 0;
+      if (slot.one_number) slot.head_shift = 16;
       asked |= uint64_t{1} << trait(last_two(as_bytes(field.name).data(), slot.size));
     }
     few_asked = std::popcount(asked) <= 16 && slots[0].field < 0;
@@ -83,14 +89,14 @@ struct Names {
   }
   static unsigned trait(uint32_t last_two) { return last_two * 0x9e3779b1u >> 26; }
 
-  static uint64_t hash(uint64_t first, uint64_t last_two) {
-    return (first ^ last_two << 29) * 0x9e3779b97f4a7c15;
+  size_t bucket(uint64_t first, uint64_t last_two) const {
+    return (first ^ last_two << 29) * multiplier >> bucket_shift;
   }
 
   // The name's slot, or -1. Eight bytes from `text` on may be loaded whatever its size.
   int64_t find(const uint8_t* text, size_t size) const {
     const uint64_t first = load<uint64_t>(text) & word_mask(size);
-    for (size_t b = hash(first, last_two(text, size)) >> bucket_shift;; ++b) {
+    for (size_t b = bucket(first, last_two(text, size));; ++b) {
       const uint32_t n = buckets[b & (buckets.size() - 1)];
       if (n == 0) return size == 0 ? 0 : -1;
       if (is(n, first, text, size)) return n;
@@ -129,26 +135,45 @@ struct Names {
     slot.size = static_cast<uint32_t>(text.size());
     if (text.size() <= 16) slot.start = 0x000a000a | slot.size << 24;
     slot.mask = word_mask(text.size());
+    slot.head = 0x12 - (slot.size + 4) * kHeadSteps;
     std::memcpy(&slot.first, text.data(), std::min<size_t>(8, text.size()));
-    if (text.size() > 8) std::memcpy(&slot.last, text.data() + text.size() - 8, 8);
+    const size_t last_at = std::max<size_t>(text.size(), 8) - 8;
+    std::memcpy(&slot.last, text.data() + last_at, std::min<size_t>(8, text.size()));
+    slot.last_at = static_cast<uint8_t>(last_at);
     slots.push_back(slot);
     texts.push_back(std::move(text));
+    const uint32_t n = static_cast<uint32_t>(slots.size() - 1);
     // Sparse, so that most names stand in the first bucket looked at.
-    if (slots.size() * 16 > buckets.size()) {
-      buckets.assign(buckets.size() * 2, 0);
+    const bool full = slots.size() * 16 > buckets.size();
+    if (full) {
+      buckets.resize(buckets.size() * 2);
       --bucket_shift;
-      for (uint32_t n = 1; n < slots.size(); ++n) place(n);
-    } else if (slots.size() > 1) {
-      place(static_cast<uint32_t>(slots.size() - 1));
     }
-    return static_cast<uint32_t>(slots.size() - 1);
+    if (n == 0 || (!full && put(n))) return n;
+    // Of few names all do, with one multiplier or another.
+    constexpr size_t kFew = 128, kTries = 16;
+    for (size_t tries = slots.size() <= kFew ? kTries : 1; tries > 0 && !put_all(); --tries)
+      if (tries > 1) multiplier = multiplier * kFirstMultiplier | 1;
+    return n;
   }
 
-  void place(uint32_t n) {
-    size_t b = hash(slots[n].first, last_two(as_bytes(texts[n]).data(), slots[n].size)) >> bucket_shift;
+  // These say whether every name came to stand in the first bucket that is looked at for it.
+  bool put_all() {
+    std::fill(buckets.begin(), buckets.end(), 0);
+    bool first = true;
+    for (uint32_t n = 1; n < slots.size(); ++n) first &= put(n);
+    return first;
+  }
+
+  bool put(uint32_t n) {
+    const size_t first = bucket(slots[n].first, last_two(as_bytes(texts[n]).data(), slots[n].size));
+    size_t b = first;
     while (buckets[b & (buckets.size() - 1)] != 0) ++b;
     buckets[b & (buckets.size() - 1)] = n;
+    return b == first;
   }
+
+  static constexpr uint64_t kFirstMultiplier = 0x9e3779b97f4a7c15;
 };
 
 }  // namespace recordkit

@@ -52,11 +52,6 @@ std::vector<Expected> fields_in(const Parsed& parsed, bool fixed) {
   return fields;
 }
 
-bool same(const DecodeFault& a, const DecodeFault& b) {
-  return a.what == b.what && a.wire == b.wire && a.record == b.record && a.byte == b.byte &&
-         a.field == b.field && a.found_kind == b.found_kind && a.found_count == b.found_count;
-}
-
 Decoder decoder_of(const std::vector<Expected>& fields, bool sequence) {
   std::vector<FieldSpec> specs;
   for (const Expected& field : fields) specs.push_back(field.spec);
@@ -76,7 +71,7 @@ Decoded decode_every_way(const std::vector<std::string>& payloads, const std::ve
     const Decoded decoded = decode_table(warm, bare_chunk(payloads, behind));
     CHECK_EQ(decoded.fault.what, expected.fault.what);
     CHECK_EQ(decoded.fault.byte, expected.fault.byte);
-    CHECK(same(decoded.fault, expected.fault));
+    CHECK(decoded.fault == expected.fault);
     CHECK(decoded.columns == expected.columns);
   }
   return expected;
