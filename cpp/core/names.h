@@ -152,17 +152,27 @@ struct Names {
     if (n == 0 || (!full && put(n))) return n;
     // Of few names all do, with one multiplier or another.
     constexpr size_t kFew = 128, kTries = 16;
-    for (size_t tries = slots.size() <= kFew ? kTries : 1; tries > 0 && !put_all(); --tries)
-      if (tries > 1) multiplier = multiplier * kFirstMultiplier | 1;
+    uint64_t best = multiplier;
+    size_t fewest = put_all(), tries = slots.size() <= kFew ? kTries : 0;
+    for (; fewest > 0 && tries > 0; --tries) {
+      multiplier = multiplier * kFirstMultiplier | 1;
+      const size_t now = put_all();
+      if (now < fewest) best = multiplier;
+      fewest = std::min(fewest, now);
+    }
+    if (multiplier != best) {
+      multiplier = best;
+      put_all();
+    }
     return n;
   }
 
-  // These say whether every name came to stand in the first bucket that is looked at for it.
-  bool put_all() {
+  // How many names do not stand in the first bucket that is looked at for them.
+  size_t put_all() {
     std::fill(buckets.begin(), buckets.end(), 0);
-    bool first = true;
-    for (uint32_t n = 1; n < slots.size(); ++n) first &= put(n);
-    return first;
+    size_t elsewhere = 0;
+    for (uint32_t n = 1; n < slots.size(); ++n) elsewhere += !put(n);
+    return elsewhere;
   }
 
   bool put(uint32_t n) {

@@ -1,4 +1,6 @@
 // Records that are decoded side by side are what they are one by one, whatever one of them holds.
+#include <functional>
+
 #include "check.h"
 #include "choices.h"
 #include "core/crc32c.h"
@@ -9,6 +11,8 @@
 
 namespace recordkit {
 namespace {
+
+using DecodeWhat = DecodeFault::What;
 
 struct Feature {
   std::string name;
@@ -55,17 +59,26 @@ std::string value_of(Random& random, const Feature& feature, uint64_t largest) {
   return bytes_field(static_cast<uint32_t>(feature.kind), values);
 }
 
-std::string record_of(Random& random, const std::vector<Feature>& features, bool mixed, uint64_t largest) {
-  std::vector<std::string> entries;
-  for (const Feature& feature : features) {
-    const size_t at = mixed ? random.below(entries.size() + 1) : entries.size();
-    const std::string value = bytes_field(2, value_of(random, feature, largest));
-    entries.insert(entries.begin() + static_cast<ptrdiff_t>(at),
-                   bytes_field(1, bytes_field(1, feature.name) + value));
-  }
+std::string entry_of(const std::string& name, const std::string& value) {
+  return bytes_field(1, bytes_field(1, name) + bytes_field(2, value));
+}
+
+using Entries = std::vector<std::string>;
+
+std::string payload_of(const Entries& entries) {
   std::string message;
   for (const std::string& entry : entries) message += entry;
   return bytes_field(1, message);
+}
+
+Entries entries_of(Random& random, const std::vector<Feature>& features, bool mixed, uint64_t largest) {
+  Entries entries;
+  for (const Feature& feature : features) {
+    const size_t at = mixed ? random.below(entries.size() + 1) : entries.size();
+    entries.insert(entries.begin() + static_cast<ptrdiff_t>(at),
+                   entry_of(feature.name, value_of(random, feature, largest)));
+  }
+  return entries;
 }
 
 void change(Random& random, std::string& payload) {
@@ -117,7 +130,7 @@ TEST(records_are_decoded_side_by_side_as_they_are_one_by_one) {
       if (random.below(8) == 0) specs.push_back({"nowhere", Kind::int64s, 1, false, false});
       std::vector<std::string> payloads;
       for (size_t row = 0; row < kRows; ++row)
-        payloads.push_back(record_of(random, features, mixed, largest));
+        payloads.push_back(payload_of(entries_of(random, features, mixed, largest)));
       const Decoder decoder(specs, false);
       is_as_one_by_one(specs, decoder, payloads);
       for (int changes = 0; changes < 3; ++changes) {
@@ -128,6 +141,82 @@ TEST(records_are_decoded_side_by_side_as_they_are_one_by_one) {
     }
   }
   crc32c_use_path(crc32c_paths().front());
+}
+
+// Each is wrong in a way of its own, in one record of many, of which the others are sound.
+TEST(no_record_is_taken_side_by_side_that_is_wrong_alone) {
+  constexpr size_t kRows = 41;
+  const std::string one = unhex("1a 03 0a 01 07"), cut = unhex("1a 03 0a 01 87"),
+                    floats = unhex("12 0a 0a 08 00 00 00 00 00 00 00 00"), no_bytes = unhex("0a 00");
+  const auto named = [](Entries& entries, const std::string& name) -> std::string& {
+    const auto is = [&](const std::string& entry) { return entry.find(name) != std::string::npos; };
+    return *std::find_if(entries.begin(), entries.end(), is);
+  };
+  const std::pair<DecodeWhat, std::function<void(Entries&)>> wrongs[] = {
+      {DecodeWhat::malformed, [&](Entries& all) { named(all, "int 3") = entry_of("int 3", cut); }},
+      {DecodeWhat::malformed, [&](Entries& all) { all.insert(all.begin(), entry_of("int 3", cut)); }},
+      {DecodeWhat::wrong_count, [&](Entries& all) { named(all, "float") = entry_of("float", floats); }},
+      {DecodeWhat::wrong_kind, [&](Entries& all) { named(all, "float") = entry_of("float", one); }},
+      {DecodeWhat::wrong_count, [&](Entries& all) { named(all, "bytes") = entry_of("bytes", no_bytes); }},
+      {DecodeWhat::missing, [&](Entries& all) { named(all, "bytes") = entry_of("int 3", one); }},
+      {DecodeWhat::missing, [&](Entries& all) { named(all, "int 5") = entry_of("int 3", one); }},
+      {DecodeWhat::missing, [&](Entries& all) { named(all, "float") = entry_of("int 3", one); }},
+      {DecodeWhat::missing, [&](Entries& all) { named(all, "int 5") = entry_of("int 50", one); }},
+      {DecodeWhat::missing, [&](Entries& all) { named(all, "and-a-way") = entry_of("and-a-wax-on", one); }},
+      {DecodeWhat::wrong_kind,
+       [&](Entries& all) { named(all, "int 5") = entry_of("int 5", unhex("0a 03 0a 01 07")); }},
+      // The length of the last entry goes on in the byte behind it, which looks like the tag of a name.
+      {DecodeWhat::malformed,
+       [](Entries& all) {
+         all.back() = unhex("0a 80 0a 05") + "after" + unhex("12 77") + std::string(0x80 - 9, 1);
+       }},
+      // The last entry is shorter than its name, which goes on where the next record starts.
+      {DecodeWhat::malformed, [](Entries& all) { all.back() = unhex("0a 04 0a 05 61 66"); }},
+  };
+  const std::string goes_on = unhex("74 65 72 12 fb");
+  std::vector<Feature> features;
+  std::vector<FieldSpec> specs;
+  for (size_t f = 0; f < 24; ++f) features.push_back({"int " + std::to_string(f), Kind::int64s, 1});
+  features.push_back({"and-a-way-on", Kind::int64s, 1});
+  features.push_back({"float", Kind::floats, 1});
+  features.push_back({"bytes", Kind::bytes, 1});
+  for (const Feature& feature : features) specs.push_back({feature.name, feature.kind, 1, true, false});
+
+  for (const std::string_view path : crc32c_paths()) {
+    CHECK(crc32c_use_path(path));
+    Random random(6);
+    for (const bool mixed : {false, true}) {
+      const Decoder decoder(specs, false);
+      for (size_t at = 0; at < kRows; ++at) {
+        for (const auto& [what, make_wrong] : wrongs) {
+          std::vector<std::string> payloads;
+          for (size_t row = 0; row < kRows; ++row) {
+            Entries entries = entries_of(random, features, mixed, 1000);
+            entries.push_back(entry_of("after", one));
+            if (row == at) make_wrong(entries);
+            payloads.push_back(payload_of(entries));
+          }
+          if (at + 1 < kRows && payloads[at].ends_with("af")) payloads[at + 1] = goes_on;
+          const Decoded result = decode_table(decoder, bare_chunk(payloads, Behind::plenty));
+          CHECK_EQ(result.fault.what, what);
+          CHECK_EQ(result.fault.record, at);
+        }
+      }
+    }
+  }
+  crc32c_use_path(crc32c_paths().front());
+}
+
+TEST(field_that_every_record_has_twice_stands_for_no_other) {
+  const std::string twice =
+      payload_of({entry_of("a", unhex("1a 03 0a 01 07")), entry_of("a", unhex("1a 03 0a 01 08"))});
+  const std::vector<std::string> payloads(20, twice);
+
+  const Decoder decoder({{"a", Kind::int64s, 1, true, false}, {"b", Kind::int64s, 1, false, false}}, false);
+  const Decoded result = decode_table(decoder, bare_chunk(payloads, Behind::plenty));
+
+  CHECK(result.columns[0] == CellColumn(20, {State::present, {{Kind::none, {8}, {}, {}}}}));
+  CHECK(result.columns[1] == CellColumn(20, {State::missing, {}}));
 }
 
 }  // namespace
