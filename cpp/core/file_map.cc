@@ -97,11 +97,12 @@ bool is_local(int descriptor) {
 
 }  // namespace
 
-std::unique_ptr<FileMap> FileMap::of(int descriptor, uint64_t most_bytes) {
-  const uint64_t size = size_of(descriptor);
-  if (size == 0 || !is_local(descriptor) || !Regions::guard()) return nullptr;
+std::unique_ptr<FileMap> FileMap::of(int descriptor, uint64_t most_bytes, uint64_t offset, uint64_t size) {
+  const uint64_t end = size_of(descriptor);
+  if (offset >= end || !is_local(descriptor) || !Regions::guard()) return nullptr;
+  size = std::min(size, end - offset);
   if (Regions::bytes.fetch_add(size) + size <= most_bytes) {
-    void* const data = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor, 0);
+    void* const data = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor, static_cast<off_t>(offset));
     if (data != MAP_FAILED) {
       if (Region* const region = Regions::take(reinterpret_cast<uintptr_t>(data), size))
         return std::unique_ptr<FileMap>(new FileMap(static_cast<const uint8_t*>(data), size, region));
@@ -129,7 +130,7 @@ bool FileMap::is_guarded() {
 
 #else  // Elsewhere it has not been tried.
 
-std::unique_ptr<FileMap> FileMap::of(int, uint64_t) { return nullptr; }
+std::unique_ptr<FileMap> FileMap::of(int, uint64_t, uint64_t, uint64_t) { return nullptr; }
 FileMap::~FileMap() = default;
 bool FileMap::is_whole() const { return false; }
 bool FileMap::is_guarded() { return false; }
