@@ -17,6 +17,15 @@ namespace recordkit {
 
 #if defined(__linux__)
 
+namespace {
+
+uintptr_t page_size() {
+  static const uintptr_t size = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  return size;
+}
+
+}  // namespace
+
 // One that is mapped, where the handler of a signal can look it up: no lock, and never freed.
 struct FileMap::Region {
   std::atomic<uintptr_t> start = 0;  // 0: nobody has it
@@ -45,12 +54,11 @@ struct Regions {
 
   // Zeros from the page on that could not be had.
   static bool mend(uintptr_t address) {
-    static const uintptr_t page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
     FileMap::Region* const region =
         std::find_if(all, all + kMost, [&](const FileMap::Region& one) { return one.has(address); });
     if (region == all + kMost) return false;
     region->whole = false;
-    const uintptr_t from = address & ~(page - 1), end = region->start.load() + region->size.load();
+    const uintptr_t from = address & ~(page_size() - 1), end = region->start.load() + region->size.load();
     return ::mmap(reinterpret_cast<void*>(from), end - from, PROT_READ,
                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
   }
@@ -122,6 +130,12 @@ FileMap::~FileMap() {
 
 bool FileMap::is_whole() const { return region_->whole; }
 
+bool FileMap::is_cached() const {
+  unsigned char found = 0;
+  const uintptr_t last = reinterpret_cast<uintptr_t>(data_) + size_ - 1;
+  return ::mincore(reinterpret_cast<void*>(last & ~(page_size() - 1)), 1, &found) == 0 && (found & 1) != 0;
+}
+
 bool FileMap::is_guarded() {
   struct sigaction now;
   return ::sigaction(SIGBUS, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) != 0 &&
@@ -133,6 +147,7 @@ bool FileMap::is_guarded() {
 std::unique_ptr<FileMap> FileMap::of(int, uint64_t, uint64_t, uint64_t) { return nullptr; }
 FileMap::~FileMap() = default;
 bool FileMap::is_whole() const { return false; }
+bool FileMap::is_cached() const { return false; }
 bool FileMap::is_guarded() { return false; }
 
 #endif

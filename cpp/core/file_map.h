@@ -29,6 +29,9 @@ class FileMap {
   // Whether all that was touched so far was there. What was copied while this was true is what the file has.
   bool is_whole() const;
 
+  // Whether the last page is in memory already, as far as the system tells: only of one's own files.
+  bool is_cached() const;
+
   // Whether a page that cannot be had would be noticed, which is so until someone else takes the signal.
   static bool is_guarded();
 

@@ -1,11 +1,13 @@
 #include "core/verify.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <thread>
 
 #include "check.h"
+#include "core/file_map.h"
 #include "frames.h"
 #include "held.h"
 
@@ -98,6 +100,16 @@ TEST(nothing_is_checked_that_cannot_be_mapped) {
   CHECK_EQ(check_all(file, sound.size() - 1).second, 0u);
   CHECK_EQ(check_all(file, sound.size()).second, sound.size());
   CHECK_EQ(check_mapped(file, sound.size() + 1, kPlenty).size, 0u);
+}
+
+TEST(what_is_still_on_the_disk_is_left_to_be_read) {
+  const Held file(many_sizes().bytes);
+  CHECK_EQ(::fsync(file), 0);
+  CHECK_EQ(::posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED), 0);
+
+  const bool is_cached = FileMap::of(file, kPlenty)->is_cached();  // there may be no disk
+
+  CHECK_EQ(check_mapped(file, 0, kPlenty).size != 0, is_cached);
 }
 
 TEST(a_file_may_be_cut_short_while_it_is_checked) {

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from recordkit import _core, progress, records
 from recordkit.errors import StorageError
 from recordkit.storage import _memory as memory
-from recordkit.tools import verify
 from recordkit.tools import _verify_file as verify_file_module
+from recordkit.tools import verify
 from recordkit.tools._verify_file import _Check
 from tests.dataset.files import save
 
