@@ -10,6 +10,7 @@
 #include "bindings/bindings.h"
 #include "core/fetch.h"
 #include "core/place_table.h"
+#include "core/verify.h"
 
 namespace recordkit {
 namespace {
@@ -118,10 +119,36 @@ void bind_map(nb::module_& m) {
   nb::class_<FileMap>(m, "FileMap", "A file as memory, which it may be cut short under.")
       .def("__len__", &FileMap::size)
       .def_prop_ro("is_whole", &FileMap::is_whole, "Whether all that was touched so far was there.");
-  m.def("map_file", &FileMap::of, "descriptor"_a, "most_bytes"_a,
-        nb::sig("def map_file(descriptor: int, most_bytes: int) -> FileMap | None"),
-        "Return a map of a file of this machine; None if there is none to be had, or maps would have more "
-        "bytes.");
+  m.def(
+      "map_file", [](int descriptor, uint64_t most_bytes) { return FileMap::of(descriptor, most_bytes); },
+      "descriptor"_a, "most_bytes"_a,
+      nb::sig("def map_file(descriptor: int, most_bytes: int) -> FileMap | None"),
+      "Return a map of a file of this machine; None if there is none to be had, or maps would have more "
+      "bytes.");
+}
+
+void bind_verify(nb::module_& m) {
+  m.def(
+      "check_mapped",
+      [](int descriptor, uint64_t offset, uint64_t most_bytes) {
+        const Checked checked = without_gil([&] { return check_mapped(descriptor, offset, most_bytes); });
+        return std::make_tuple(checked.size,
+                               to_bytes({checked.identities.data(), checked.identities.size()}));
+      },
+      "descriptor"_a, "offset"_a, "most_bytes"_a,
+      "Return the size of the next records, all of them sound, and their identities; none where "
+      "the file has to be read instead.");
+  m.def(
+      "may_repeat",
+      [](const std::vector<nb::bytes>& identities) {
+        std::vector<Bytes> pieces;
+        for (const nb::bytes& piece : identities)
+          pieces.push_back({static_cast<const uint8_t*>(piece.data()), piece.size()});
+        const nb::gil_scoped_release release;
+        return may_repeat(pieces);
+      },
+      "identities"_a,
+      "Return whether two neighbours have the CRCs of two others, and now and then although they have not.");
 }
 
 void bind_table(nb::module_& m) {
@@ -183,6 +210,7 @@ void bind_places(nb::module_& m) {
       "chunks"_a, nb::sig("def join(chunks: collections.abc.Sequence[Chunk]) -> Chunk"),
       "Return the records of all chunks in one, copied.");
   bind_map(m);
+  bind_verify(m);
   bind_table(m);
 }
 

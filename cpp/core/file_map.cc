@@ -17,6 +17,15 @@ namespace recordkit {
 
 #if defined(__linux__)
 
+namespace {
+
+uintptr_t page_size() {
+  static const uintptr_t size = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  return size;
+}
+
+}  // namespace
+
 // One that is mapped, where the handler of a signal can look it up: no lock, and never freed.
 struct FileMap::Region {
   std::atomic<uintptr_t> start = 0;  // 0: nobody has it
@@ -45,12 +54,11 @@ struct Regions {
 
   // Zeros from the page on that could not be had.
   static bool mend(uintptr_t address) {
-    static const uintptr_t page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
     FileMap::Region* const region =
         std::find_if(all, all + kMost, [&](const FileMap::Region& one) { return one.has(address); });
     if (region == all + kMost) return false;
     region->whole = false;
-    const uintptr_t from = address & ~(page - 1), end = region->start.load() + region->size.load();
+    const uintptr_t from = address & ~(page_size() - 1), end = region->start.load() + region->size.load();
     return ::mmap(reinterpret_cast<void*>(from), end - from, PROT_READ,
                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
   }
@@ -97,11 +105,12 @@ bool is_local(int descriptor) {
 
 }  // namespace
 
-std::unique_ptr<FileMap> FileMap::of(int descriptor, uint64_t most_bytes) {
-  const uint64_t size = size_of(descriptor);
-  if (size == 0 || !is_local(descriptor) || !Regions::guard()) return nullptr;
+std::unique_ptr<FileMap> FileMap::of(int descriptor, uint64_t most_bytes, uint64_t offset, uint64_t size) {
+  const uint64_t end = size_of(descriptor);
+  if (offset >= end || !is_local(descriptor) || !Regions::guard()) return nullptr;
+  size = std::min(size, end - offset);
   if (Regions::bytes.fetch_add(size) + size <= most_bytes) {
-    void* const data = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor, 0);
+    void* const data = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor, static_cast<off_t>(offset));
     if (data != MAP_FAILED) {
       if (Region* const region = Regions::take(reinterpret_cast<uintptr_t>(data), size))
         return std::unique_ptr<FileMap>(new FileMap(static_cast<const uint8_t*>(data), size, region));
@@ -121,6 +130,12 @@ FileMap::~FileMap() {
 
 bool FileMap::is_whole() const { return region_->whole; }
 
+bool FileMap::is_cached() const {
+  unsigned char found = 0;
+  const uintptr_t last = reinterpret_cast<uintptr_t>(data_) + size_ - 1;
+  return ::mincore(reinterpret_cast<void*>(last & ~(page_size() - 1)), 1, &found) == 0 && (found & 1) != 0;
+}
+
 bool FileMap::is_guarded() {
   struct sigaction now;
   return ::sigaction(SIGBUS, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) != 0 &&
@@ -129,9 +144,10 @@ bool FileMap::is_guarded() {
 
 #else  // Elsewhere it has not been tried.
 
-std::unique_ptr<FileMap> FileMap::of(int, uint64_t) { return nullptr; }
+std::unique_ptr<FileMap> FileMap::of(int, uint64_t, uint64_t, uint64_t) { return nullptr; }
 FileMap::~FileMap() = default;
 bool FileMap::is_whole() const { return false; }
+bool FileMap::is_cached() const { return false; }
 bool FileMap::is_guarded() { return false; }
 
 #endif

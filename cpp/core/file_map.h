@@ -12,9 +12,11 @@ namespace recordkit {
 // here: such pages become zeros, and the map tells that it is no longer whole. Safe to use from many threads.
 class FileMap {
  public:
-  // A map of the whole file; null if it is empty, on no disk of this machine (where the file system should
-  // hear of every read), or if all maps of the process would have more than `most_bytes`.
-  static std::unique_ptr<FileMap> of(int descriptor, uint64_t most_bytes);
+  // A map of `size` bytes of the file from `offset` on, or to its end; null if there are none, if it is on no
+  // disk of this machine (where the file system should hear of every read), or if all maps of the process
+  // would have more than `most_bytes`. REQUIRES: a page starts at `offset`
+  static std::unique_ptr<FileMap> of(int descriptor, uint64_t most_bytes, uint64_t offset = 0,
+                                     uint64_t size = UINT64_MAX);
   ~FileMap();
   FileMap(const FileMap&) = delete;
   FileMap& operator=(const FileMap&) = delete;
@@ -26,6 +28,9 @@ class FileMap {
 
   // Whether all that was touched so far was there. What was copied while this was true is what the file has.
   bool is_whole() const;
+
+  // Whether the last page is in memory already, as far as the system tells: only of one's own files.
+  bool is_cached() const;
 
   // Whether a page that cannot be had would be noticed, which is so until someone else takes the signal.
   static bool is_guarded();

@@ -44,6 +44,19 @@ TEST(a_map_has_the_bytes_of_the_file) {
 
   CHECK_EQ(as_text({map->data(), map->size()}), bytes);
   CHECK(map->is_whole());
+  CHECK(map->is_cached());
+}
+
+TEST(a_map_may_be_of_a_part_of_the_file) {
+  const std::string bytes = many_records(200);
+  const Held file(bytes);
+
+  const std::unique_ptr<FileMap> middle = FileMap::of(file, kPlenty, kPage, 5'000);
+  const std::unique_ptr<FileMap> rest = FileMap::of(file, kPlenty, 4 * kPage);
+
+  CHECK_EQ(as_text({middle->data(), middle->size()}), bytes.substr(kPage, 5'000));
+  CHECK_EQ(as_text({rest->data(), rest->size()}), bytes.substr(4 * kPage));
+  CHECK(FileMap::of(file, kPlenty, 5 * kPage) == nullptr);
 }
 
 TEST(there_is_no_map_of_nothing_nor_of_more_than_is_allowed) {

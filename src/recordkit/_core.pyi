@@ -139,6 +139,16 @@ def map_file(descriptor: int, most_bytes: int) -> FileMap | None:
     Return a map of a file of this machine; None if there is none to be had, or maps would have more bytes.
     """
 
+def check_mapped(descriptor: int, offset: int, most_bytes: int) -> tuple[int, bytes]:
+    """
+    Return the size of the next records, all of them sound, and their identities; none where the file has to be read instead.
+    """
+
+def may_repeat(identities: Sequence[bytes]) -> bool:
+    """
+    Return whether two neighbours have the CRCs of two others, and now and then although they have not.
+    """
+
 class PlaceTable:
     """Where the records of a file are, filled a block of records at a time."""
 

@@ -15,6 +15,7 @@ from recordkit.dataset._records import Records
 from recordkit.errors import RecordKitError, SchemaError
 from recordkit.schema import Schema
 from recordkit.storage import LocalFile, PipeFile, RecordFile
+from recordkit.storage._memory import mapped_at_most
 from recordkit.workers import AUTO, Workers, count
 
 from ._verify_file import verify_file
@@ -80,6 +81,7 @@ def verify(
         message = f"check is 'records', 'examples' or 'images', found {check!r}"
         raise ValueError(message)
     threads = count(workers)
+    mapped_at_most()  # what is wrong with the environment is no fault of a file
     return _Verifier(find(where), check, schema).verified(threads)
 
 

@@ -11,12 +11,11 @@ from recordkit.storage._index import BLOCK
 from recordkit.storage._places import beside
 from recordkit.storage._shard_file import new_digest
 
-from ._verify_repeats import Repeats
+from ._verify_repeats import IDENTITY, Repeats
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from recordkit.records import Chunk
     from recordkit.storage import ByteFile, Shard
     from recordkit.storage._options import Compression
 
@@ -28,12 +27,10 @@ _REMADE: Final = "remove it, and it is made again when it is needed"
 
 
 class Part(NamedTuple):
-    """What consecutive records tell, had by any thread at any time."""
+    """What consecutive records tell, had by any thread at any time: the size of their frames, and who they are."""
 
-    records: int
     size: int
     identity: bytes
-    lengths: NDArray[np.uint64] | None
 
 
 class Sums:
@@ -54,18 +51,15 @@ class Sums:
         self.index = index
         self._digest = new_digest() if shard is not None else None
 
-    def part(self, chunk: Chunk) -> Part:
-        """Return what a chunk tells."""
-        return Part(len(chunk), chunk.nbytes, chunk.identity(), chunk.lengths if self.index is not None else None)
-
     def add(self, part: Part) -> None:
         """Take the next records."""
         if self._digest is not None:
             self._digest.update(part.identity)
-        if self.index is not None and part.lengths is not None:
-            self.index.add(part.lengths)
-        self.repeats.add(part.identity, part.records)
-        self.records += part.records
+        if self.index is not None:
+            self.index.add(np.frombuffer(part.identity, IDENTITY)["length"])
+        records = len(part.identity) // IDENTITY.itemsize
+        self.repeats.add(part.identity, records)
+        self.records += records
         self.raw_bytes += part.size
 
     @property

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from recordkit import _core
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -17,7 +19,7 @@ _KEPT: Final = 1 << 22
 _RECORDS: Final = 8  # fewer may be equal for other reasons
 _BYTES: Final = 4096  # unless they are as large as a block of a disk
 _FRAME: Final = 16
-_IDENTITY: Final = np.dtype([("length", "<u8"), ("crc", "<u4")])
+IDENTITY: Final = np.dtype([("length", "<u8"), ("crc", "<u4")])
 _A: Final = np.uint64(0x9E3779B97F4A7C15)
 _B: Final = np.uint64(0xC2B2AE3D27D4EB4F)
 
@@ -54,9 +56,9 @@ class Repeats:
         self._held += records
         if self._held >= _KEPT:
             self._look()
-            kept = b"".join(self._pieces)[-(_KEPT // 2) * _IDENTITY.itemsize :]
-            self._first += self._held - len(kept) // _IDENTITY.itemsize
-            self._pieces, self._held = [kept], len(kept) // _IDENTITY.itemsize
+            kept = b"".join(self._pieces)[-(_KEPT // 2) * IDENTITY.itemsize :]
+            self._first += self._held - len(kept) // IDENTITY.itemsize
+            self._pieces, self._held = [kept], len(kept) // IDENTITY.itemsize
 
     def result(self) -> list[Repeat]:
         """Return what was found, in the order of the file."""
@@ -64,26 +66,12 @@ class Repeats:
         return self._found
 
     def _look(self) -> None:
-        if not self._may_repeat():
+        if not _core.may_repeat(self._pieces):  # as it nearly never does, and that is told fast
             return
         end = self._found[-1].record + self._found[-1].records if self._found else 0
-        for found in _repeats(np.frombuffer(b"".join(self._pieces), _IDENTITY), self._first):
+        for found in _repeats(np.frombuffer(b"".join(self._pieces), IDENTITY), self._first):
             if found.record >= end:  # else it was found before, among those that were kept
                 self._found.append(found)
-
-    def _may_repeat(self) -> bool:
-        """Whether two neighbours have the checksums of two others, which is nearly never so, and told fast."""
-        if self._held < 3:
-            return False
-        crcs = np.empty(self._held, "<u4")
-        at = 0
-        for piece in self._pieces:
-            new = np.frombuffer(piece, _IDENTITY)["crc"]
-            crcs[at : at + len(new)] = new
-            at += len(new)
-        pairs = np.ndarray(self._held - 1, "<u8", crcs.data, strides=(crcs.itemsize,)).copy()
-        pairs.sort()
-        return bool((pairs[1:] == pairs[:-1]).any())
 
 
 def _repeats(identity: NDArray[np.void], first: int) -> list[Repeat]:
