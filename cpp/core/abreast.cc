@@ -68,7 +68,13 @@ template <bool quick>
   Lane unlike = {}, lengths = {};
   uint64_t wrong = 0;
   const uint8_t** places = places_.data();
+  // The next records stand behind these, as a rule. They are called for little by little, as there is room.
+  const Bytes last = messages.back();
+  const uint8_t* ahead = last.data() + last.size();
+  const uint8_t* ahead_end = ahead;
+  const size_t a_step = kAtOnce * last.size() / steps_.size() + 1;
   for (const Step& step : steps_) {
+    for (ahead_end += a_step; ahead < ahead_end; ahead += 64) __builtin_prefetch(ahead);
     const auto each = [&](const auto& use) __attribute__((always_inline)) {
 #pragma GCC unroll 2
       for (size_t m = 0; m < kAtOnce; ++m) {

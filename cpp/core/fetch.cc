@@ -109,11 +109,14 @@ class Fetching {
     return map != nullptr && place.offset + place.size <= map->size() ? map->data() + place.offset : nullptr;
   }
 
+  // A few at a time, and those behind them called for meanwhile: finding out where a page is takes as long as
+  // fetching it from memory does, and only what is asked for in one go is looked up side by side.
   void copy_mapped() {
     if (maps_.empty()) return;
-    constexpr size_t kAhead = 4;
-    for (size_t i = 0; i < spans_.size(); ++i) {
-      if (i + kAhead < spans_.size()) prefetch(mapped(places_[i + kAhead]), places_[i + kAhead].size);
+    constexpr size_t kAtOnce = 8;
+    for (size_t i = 0, next = 0; i < spans_.size(); ++i) {
+      for (; next < spans_.size() && i % kAtOnce == 0 && next < i + 2 * kAtOnce; ++next)
+        prefetch(mapped(places_[next]), places_[next].size);
       const uint8_t* const from = mapped(places_[i]);
       if (from == nullptr) continue;
       std::memcpy(frame(static_cast<uint32_t>(i)), from, places_[i].size);
@@ -123,9 +126,9 @@ class Fetching {
 
   // The start of it; the processor sees itself what comes next.
   static void prefetch(const uint8_t* from, uint64_t size) {
-    constexpr uint64_t kLine = 64, kMost = 128;
+    constexpr uint64_t kLine = 64, kMost = 1024;
     for (uint64_t at = 0; from != nullptr && at < std::min(size, kMost); at += kLine)
-      __builtin_prefetch(from + at);
+      __builtin_prefetch(from + at, 0, 2);
   }
 
   // Those that have to be read.

@@ -124,14 +124,17 @@ class Batch:
         >>> Batch({"label": np.array([1, 2, 3])}, 3).take(slice(1, None))["label"]
         array([2, 3])
         """
-        cut = isinstance(index, slice)
-        rows = len(range(*index.indices(self._rows))) if isinstance(index, slice) else len(index)
-        columns = {
-            # A view costs less than the promise of one.
-            name: column[index] if cut and type(column) is np.ndarray else partial(_taken, self, name, index)
-            for name, column in self._columns.items()
+        columns = self._columns
+        valid = {name: mask[index] for name, mask in self._valid.items()} if self._valid else None
+        if not isinstance(index, slice):
+            return Batch({name: partial(_taken, self, name, index) for name in columns}, len(index), valid)
+        array = np.ndarray
+        # A view costs less than the promise of one.
+        cut = {
+            name: column[index] if type(column) is array else partial(_taken, self, name, index)
+            for name, column in columns.items()
         }
-        return Batch(columns, rows, {name: mask[index] for name, mask in self._valid.items()})
+        return Batch(cut, len(range(*index.indices(self._rows))), valid)
 
     @staticmethod
     def joined(batches: Sequence[Batch]) -> Batch:
