@@ -3,7 +3,8 @@
 namespace recordkit {
 namespace {
 
-// An entry without a value, for fields that a message does not have.
+// An entry without a value, for fields that a message does not have; so long that a number can be looked for
+// in it.
 constexpr uint8_t kNowhere[kPadding] = {};
 
 bool has_quick() {
@@ -122,6 +123,7 @@ template <bool quick>
     while (p < end && wrong == 0) {
       const uint64_t length = p[1];
       const uint32_t start = load<uint32_t>(p), size = start >> 24;
+      if (size > kLongestNamed) return false;
       const uint8_t* const text_end = p + 4 + size;
       const uint64_t first = first_bytes<quick>(load<uint64_t>(p + 4), size), head = load<uint64_t>(text_end);
       const uint64_t hash = (first ^ uint64_t{load<uint16_t>(text_end - 2)} << 29) * multiplier;
@@ -167,6 +169,7 @@ bool Abreast::take_alike(const Messages& messages, const Names& names, size_t ro
 }
 
 bool Abreast::take_named(const Messages& messages, const Names& names, size_t row) {
+  if (!any_order_) return false;
   plan_ = &named_;
   places_.resize(named_places_ * kAtOnce);
   return quick_ ? take_named_quick(messages, names, row) : take_named<false>(messages, names, row);
@@ -178,6 +181,7 @@ Abreast::Abreast(const Names& names) : named_places_(names.slots.size() + 1) {
   for (size_t n = 0; n < names.slots.size(); ++n) {
     const Names::Slot& slot = names.slots[n];
     if (slot.field < 0) continue;
+    any_order_ = any_order_ && slot.size <= kLongestNamed;
     if (!slot.one_number) {
       named_.others.push_back(slot.place);
       continue;
@@ -195,7 +199,7 @@ bool Abreast::learn(Bytes message, Names& names) {
   for (; p < end; p += 2 + p[1]) {
     if (steps_.size() == kMostSteps || !learn_step(p, end, names)) return forget();
   }
-  return p == end || forget();
+  return (p == end && knows()) || forget();
 }
 
 bool Abreast::learn_step(const uint8_t* p, const uint8_t* end, Names& names) {

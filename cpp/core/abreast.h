@@ -62,6 +62,7 @@ class Abreast {
   using Lane [[gnu::vector_size(kLoaded)]] = uint8_t;
   static constexpr size_t kLongestEntry = 2 + 255;
   static constexpr size_t kMostSteps = 256;
+  static constexpr size_t kLongestNamed = 16;  // of names in any order two words are compared
 
   struct Number {
     size_t slot;      // of the names
@@ -103,6 +104,7 @@ class Abreast {
   std::vector<Step> steps_;
   std::vector<std::pair<size_t, Number>> named_numbers_;  // with the places of their slots
   size_t named_places_;
+  bool any_order_ = true;  // no field that was asked for has a longer name than is compared there
   Plan alike_, named_;
   const Plan* plan_ = &alike_;
   std::vector<const uint8_t*> places_;  // of entries, of eight messages each

@@ -96,10 +96,11 @@ class Decoder::Run {
   bool take_abreast(size_t row, const Chunk& chunk, size_t start) {
     Abreast::Messages messages;
     for (size_t m = 0; m < Abreast::kAtOnce; ++m) {
-      if (!only_features(chunk.payload(start + m), messages[m])) return surprised();
+      Bytes& message = messages[m];
+      if (!only_features(chunk.payload(start + m), message)) return surprised();
+      if (readable_end_ - (message.data() + message.size()) < kRoom) return false;
     }
     const Bytes last = messages.back();
-    if (readable_end_ - (last.data() + last.size()) < kRoom) return false;
     if (mixed_ && surprises_ > 0) return abreast_.take_named(messages, names_, row) || surprised();
     if (!abreast_.knows() && !abreast_.learn(last, names_)) return surprised();
     for (const Bytes message : messages) {

@@ -139,7 +139,7 @@ struct Names {
     std::memcpy(&slot.first, text.data(), std::min<size_t>(8, text.size()));
     const size_t last_at = std::max<size_t>(text.size(), 8) - 8;
     std::memcpy(&slot.last, text.data() + last_at, std::min<size_t>(8, text.size()));
-    slot.last_at = static_cast<uint8_t>(last_at);
+    if (slot.start != 0) slot.last_at = static_cast<uint8_t>(last_at);
     slots.push_back(slot);
     texts.push_back(std::move(text));
     const uint32_t n = static_cast<uint32_t>(slots.size() - 1);
