@@ -85,15 +85,15 @@ template <bool quick>
         Lane bytes;  // no function could return it: not all processors have a register of that size
         std::memcpy(&bytes, p, sizeof bytes);
         unlike |= (bytes ^ expected) & step.mask;
-        if (step.asked != Step::number) lengths |= expected;
+        if (step.asked != Asked::number) lengths |= expected;
         use(m, p, length);
         at[m] = p + 2 + length;
       }
     };
-    if (step.asked == Step::number) {
+    if (step.asked == Asked::number) {
       store_numbers<quick>(step.taken, slots, row, wrong, each);
     } else {
-      if (step.asked == Step::other) places = std::copy(at.begin(), at.end(), places);
+      if (step.asked == Asked::other) places = std::copy(at.begin(), at.end(), places);
       each([](size_t, const uint8_t*, uint64_t) {});
     }
   }
@@ -226,7 +226,7 @@ bool Abreast::learn_step(const uint8_t* p, const uint8_t* end, Names& names) {
   goes_by_length(size + 5, size + 4);
   Step step;
   if (slot.field >= 0 && !slot.one_number) {
-    step.asked = Step::other;
+    step.asked = Asked::other;
     alike_.others.push_back(alike_.others.size());
   } else if (slot.field >= 0) {
     if (size + 10 > kLoaded) return false;
@@ -234,7 +234,7 @@ bool Abreast::learn_step(const uint8_t* p, const uint8_t* end, Names& names) {
     const size_t field = static_cast<size_t>(slot.field);
     if (std::count(alike_.fields.begin(), alike_.fields.end(), field)) return false;
     alike_.fields.push_back(field);
-    step.asked = Step::number;
+    step.asked = Asked::number;
     step.taken = number_of(n, slot);
     bytes[size + 6] = slot.is_int ? 0x1a : 0x12;
     bytes[size + 8] = 0x0a;

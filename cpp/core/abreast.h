@@ -64,6 +64,8 @@ class Abreast {
   static constexpr size_t kMostSteps = 256;
   static constexpr size_t kLongestNamed = 16;  // of names in any order two words are compared
 
+  enum class Asked : uint8_t { nothing, number, other };
+
   struct Number {
     size_t slot;      // of the names
     size_t value_at;  // in its entry
@@ -76,7 +78,7 @@ class Abreast {
     Lane bytes = {};    // what is expected; of lengths, less L
     Lane lengths = {};  // all bits where a length stands that goes by L
     Lane mask = {};     // which bits have to be as expected; of L, that it is below 128
-    enum { nothing, number, other } asked = nothing;
+    Asked asked = Asked::nothing;
     Number taken = {};
   };
 

@@ -283,10 +283,11 @@ RECORDKIT_TARGET_AVX512 inline __m512i fold_four(__m512i lanes, __m512i by, __m5
 // What moves a state back over so many bytes, as shift_state moves it on. x to the kOrder is 1.
 constexpr auto kBack = [] {
   constexpr uint64_t kOrder = (uint64_t{1} << 31) - 1;
+  constexpr uint32_t kOneByte = x_to_the(kOrder - 8);
   std::array<uint32_t, 256> powers{};
   powers[0] = x_to_the(kOrder - 33);
   for (size_t bytes = 1; bytes < powers.size(); ++bytes)
-    powers[bytes] = multiply(powers[bytes - 1], x_to_the(kOrder - 8));
+    powers[bytes] = multiply(powers[bytes - 1], kOneByte);
   return powers;
 }();
 

@@ -42,7 +42,8 @@ uint64_t check_window(Bytes window, uint64_t at, Checked& checked) {
 // Hashes that were met: of each one half, at the place that the other half says or close behind it.
 class Hashes {
  public:
-  explicit Hashes(uint64_t most) : bits_(std::bit_width(most) + 1), halves_(uint64_t{1} << bits_) {
+  explicit Hashes(uint64_t most)
+      : bits_(static_cast<int>(std::bit_width(most)) + 1), halves_(uint64_t{1} << bits_) {
     std::memset(halves_.data(), 0, sizeof(uint32_t) << bits_);
   }
 
