@@ -1,6 +1,7 @@
 // Records at known places of files.
 #include "core/places.h"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
@@ -105,6 +106,17 @@ std::tuple<nb::object, nb::object> places_of(const PlaceTable& table, Numbers<in
   return {to_numpy(std::move(offsets)), to_numpy(std::move(sizes))};
 }
 
+std::optional<Chunk> fetch_one(const PlaceTable& table, int descriptor, uint64_t number) {
+  Place place;
+  if (number >= table.records()) throw nb::index_error("the file has no such record");
+  if (!table.find(number, place)) return {};
+  Fetched fetched = without_gil([&] { return fetch({&descriptor, 1}, {&place, 1}); });
+  if (fetched.fault != Fault::none) return {};
+  fetched.chunk.first_record = number;
+  fetched.chunk.file_offset = place.offset;
+  return std::move(fetched.chunk);
+}
+
 void put_block(PlaceTable& table, uint64_t block, Numbers<uint64_t> starts, Numbers<uint64_t> sizes) {
   if (block >= table.blocks()) throw nb::index_error("there is no such block");
   if (starts.size() != table.records_in(block) || sizes.size() != starts.size())
@@ -174,6 +186,8 @@ void bind_table(nb::module_& m) {
                    ", " RECORDKIT_UINTS "]"),
            "Return where the frames of these records start, and how long they are; their blocks must be "
            "there.")
+      .def("fetch", &fetch_one, "descriptor"_a, "number"_a,
+           "Return one record; None if its block is not there, or it is not sound.")
       .def_prop_ro("nbytes", &PlaceTable::nbytes, "The memory that it takes.");
   m.def(
       "fetch_numbers", &fetch_numbers, "descriptors"_a, "maps"_a, "tables"_a, "files"_a, "numbers"_a,

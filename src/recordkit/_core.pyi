@@ -167,6 +167,9 @@ class PlaceTable:
         Return where the frames of these records start, and how long they are; their blocks must be there.
         """
 
+    def fetch(self, descriptor: int, number: int) -> Chunk | None:
+        """Return one record; None if its block is not there, or it is not sound."""
+
     @property
     def nbytes(self) -> int:
         """The memory that it takes."""
