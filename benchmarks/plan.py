@@ -263,7 +263,7 @@ READ_GZIP = Task(
     ),
 )
 
-COUNT = "recordkit, len(rk.open)"
+COUNT, TF_LOOP = "recordkit, len(rk.open)", "tensorflow, for record in dataset"
 
 COUNT_W2 = Task(
     "count-w2",
@@ -274,11 +274,13 @@ COUNT_W2 = Task(
         Case(COUNT, "recordkit"),
         Case(TF_BATCHES, "tensorflow", {"in_batches": True}),
         Case(TF_RECORDS, "tensorflow"),
+        Case(TF_LOOP, "tensorflow", {"in_a_loop": True}),
     ),
     (
         Ratio(COUNT, None, "<= 2", words=f"{COUNT}: time a record", figure=MICROSECONDS, unit="us"),
         Ratio(COUNT, TF_BATCHES, ">= 50"),
         Ratio(COUNT, TF_RECORDS, ">= 50"),
+        Ratio(COUNT, TF_LOOP, ">= 50"),
     ),
 )
 

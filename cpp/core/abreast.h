@@ -20,6 +20,8 @@ class Abreast {
   using Messages = std::array<Bytes, kAtOnce>;
 
   explicit Abreast(const Names& names);
+  Abreast(const Abreast&) = delete;  // it points into itself
+  Abreast& operator=(const Abreast&) = delete;
 
   // To be called before a run: chooses the code that this processor runs best.
   void begin();

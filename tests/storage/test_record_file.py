@@ -156,6 +156,16 @@ class TestFetch:
                 assert (list(one), one.first_record) == ([numbers(count)[i]], i)
                 assert int(one.offsets[0]) == sum(map(len, frames(i)))
 
+    def test_file_whose_records_cannot_be_counted_says_so_for_each(self, tmp_path: Path) -> None:
+        path = tmp_path / "a"
+        path.write_bytes(records.pack(b"one") + records.pack(b"two"))
+        flip(path, 19 + 8)
+        file = RecordFile(LocalFile(path))
+
+        for number in range(2):
+            with pytest.raises(rk.CorruptRecordError, match="record 1 at byte 19"):
+                file.fetch_one(number)
+
     def test_members_without_records_do_no_harm(self, tmp_path: Path) -> None:
         path, packed = tmp_path / "a", frames(4)
         empty = compress_member([], 0, 1)

@@ -295,8 +295,9 @@ class RecordFile:
         # The short way is for records that are where the index says, and sound.
         raw = self._raw
         if isinstance(raw, LocalFile) and self._limit == NO_LIMIT:
+            table = self._places.table  # before anything is borrowed: it may be found that there is none
             try:
-                chunk = self._places.table.fetch(self._open_files.borrow(raw), number)
+                chunk = table.fetch(self._open_files.borrow(raw), number)
             finally:
                 self._open_files.give_back(raw)
             if chunk is not None:
