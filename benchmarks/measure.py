@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import random
 import shutil
 import statistics
 import time
@@ -116,9 +117,10 @@ class Runner:
         if self._made:
             cases = [(case, variant) for case in self._task.cases for variant in case.variants]
             pages.read_anew(self._request(case) | dict(variant) for case, variant in cases)
+        order = random.Random(0)
         for repeat in range(repeats):
-            turn = repeat % len(results)
-            said = [self._guarded(result, self._time) for result in results[turn:] + results[:turn]]
+            # In another order each time: what one leaves behind (caches, memory to be had) is not always for the same.
+            said = [self._guarded(result, self._time) for result in order.sample(results, len(results))]
             print(f"  {repeat + 1}/{repeats}: {', '.join(filter(None, said))}", flush=True)
         for result in results:
             if not result.problem:

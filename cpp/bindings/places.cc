@@ -21,8 +21,8 @@ template <typename T>
 using Numbers = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 std::tuple<nb::object, nb::object, int, uint64_t> hop_over_file(int descriptor, uint64_t offset,
-                                                                size_t max_records) {
-  Hops hops = without_gil([&] { return hop_over(descriptor, offset, max_records); });
+                                                                size_t max_records, uint64_t most_mapped) {
+  Hops hops = without_gil([&] { return hop_over(descriptor, offset, max_records, most_mapped); });
   return {to_numpy(std::move(hops.lengths)), to_numpy(std::move(hops.payload_crcs)),
           static_cast<int>(hops.fault), hops.offset};
 }
@@ -203,8 +203,8 @@ void bind_table(nb::module_& m) {
 }  // namespace
 
 void bind_places(nb::module_& m) {
-  m.def("hop_over", &hop_over_file, "descriptor"_a, "offset"_a, "max_records"_a,
-        nb::sig("def hop_over(descriptor: int, offset: int, max_records: int) -> "
+  m.def("hop_over", &hop_over_file, "descriptor"_a, "offset"_a, "max_records"_a, "most_mapped"_a,
+        nb::sig("def hop_over(descriptor: int, offset: int, max_records: int, most_mapped: int) -> "
                 "tuple[" RECORDKIT_UINTS ", numpy.typing.NDArray[numpy.uint32], int, int]"),
         "Return lengths and stored CRCs of payloads by headers and footers alone, the fault behind them (0: "
         "none) "

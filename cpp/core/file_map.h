@@ -8,6 +8,9 @@
 
 namespace recordkit {
 
+// Maps that start where one does are set up at once.
+constexpr uint64_t kLargePage = uint64_t{2} << 20;
+
 // What is mapped of a file that is cut short, or on a disk that fails, kills a process that touches it. Not
 // here: such pages become zeros, and the map tells that it is no longer whole. Safe to use from many threads.
 class FileMap {

@@ -16,8 +16,9 @@ struct Hops {
 };
 
 // Hops over up to `max_records` records from `offset` on, reading little more than 16 bytes of each where
-// they are long. Throws std::system_error.
-Hops hop_over(int descriptor, uint64_t offset, size_t max_records);
+// they are long; of what is in the page cache no more than `most_mapped` bytes are mapped for that. Throws
+// std::system_error.
+Hops hop_over(int descriptor, uint64_t offset, size_t max_records, uint64_t most_mapped);
 
 // A frame's place, as an index says.
 struct Place {

@@ -7,8 +7,7 @@ namespace recordkit {
 namespace {
 
 constexpr uint64_t kIdentity = 12;
-constexpr uint64_t kWindow = uint64_t{8} << 20;     // mapped at a time, so that memory stays flat
-constexpr uint64_t kLargePage = uint64_t{2} << 20;  // maps that start where one does are set up at once
+constexpr uint64_t kWindow = uint64_t{8} << 20;  // mapped at a time, so that memory stays flat
 
 // Another look may find something else, so the compiler must not take one.
 template <typename T>

@@ -112,7 +112,7 @@ def salvage(data: object, beyond: int = 0) -> tuple[list[tuple[int, int, int, bo
     Return what can be shown to be intact, (offset, length, how, nested), what is lost, (offset, length, what, records before), up to where that is decided, and up to where behind it no sound record starts. `beyond` is how many bytes of the file follow `data`.
     """
 
-def hop_over(descriptor: int, offset: int, max_records: int) -> tuple[numpy.typing.NDArray[numpy.uint64], numpy.typing.NDArray[numpy.uint32], int, int]:
+def hop_over(descriptor: int, offset: int, max_records: int, most_mapped: int) -> tuple[numpy.typing.NDArray[numpy.uint64], numpy.typing.NDArray[numpy.uint32], int, int]:
     """
     Return lengths and stored CRCs of payloads by headers and footers alone, the fault behind them (0: none) and its offset.
     """

@@ -20,6 +20,7 @@ from recordkit.records import corrupt
 from . import _names
 from ._bytes import LocalFile
 from ._index import BLOCK, Fingerprint, Index, IndexBuilder
+from ._memory import mapped_at_most
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -151,7 +152,7 @@ def identities(file: LocalFile) -> Iterator[bytes]:
 def _hops_and_crcs(file: LocalFile) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint32]]]:
     offset, record, size = 0, 0, file.size
     while True:
-        lengths, crcs, fault, offset = _core.hop_over(file.descriptor, offset, _STEP)
+        lengths, crcs, fault, offset = _core.hop_over(file.descriptor, offset, _STEP, mapped_at_most())
         record += len(lengths)
         if fault:
             raise corrupt(fault, path=file.name, record=record, offset=offset)
