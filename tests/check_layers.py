@@ -14,7 +14,8 @@ SOURCE = Path(__file__).parent.parent / "src" / "recordkit"
 
 # Lowest first, as in ARCHITECTURE.md; parts on one line do not import each other. A new part has to be placed here.
 ORDER = (
-    ("_core", "errors", "progress", "workers"),
+    ("_core", "errors", "progress", "sizes", "workers"),
+    ("memory",),
     ("_arrow", "images", "records"),
     ("columns",),
     ("examples",),

@@ -124,7 +124,7 @@ class ObjectSource : public ByteSource {
     readinto_.reset();
   }
 
-  size_t read(uint8_t* to, size_t size) override {
+  size_t read(uint64_t /*offset*/, uint8_t* to, size_t size) override {
     const nb::gil_scoped_acquire gil;
     nb::object view = nb::steal(
         PyMemoryView_FromMemory(reinterpret_cast<char*>(to), static_cast<Py_ssize_t>(size), PyBUF_WRITE));
@@ -142,8 +142,8 @@ class ObjectSource : public ByteSource {
   nb::object readinto_;
 };
 
-std::unique_ptr<ByteSource> source_of(nb::object file, uint64_t offset) {
-  if (nb::isinstance<nb::int_>(file)) return std::make_unique<FileSource>(nb::cast<int>(file), offset);
+std::unique_ptr<ByteSource> source_of(nb::object file, uint64_t most_mapped) {
+  if (nb::isinstance<nb::int_>(file)) return std::make_unique<FileSource>(nb::cast<int>(file), most_mapped);
   return std::make_unique<ObjectSource>(file);
 }
 
@@ -208,11 +208,12 @@ void bind_records(nb::module_& m) {
       .def(
           "__init__",
           [](RecordReader* self, nb::object file, size_t chunk_bytes, uint64_t max_record_bytes,
-             uint64_t file_offset, uint64_t first_record) {
-            new (self) RecordReader(source_of(file, file_offset), {chunk_bytes, max_record_bytes},
+             uint64_t file_offset, uint64_t first_record, uint64_t most_mapped) {
+            new (self) RecordReader(source_of(file, most_mapped), {chunk_bytes, max_record_bytes},
                                     file_offset, first_record);
           },
-          "file"_a, "chunk_bytes"_a, "max_record_bytes"_a, "file_offset"_a = 0, "first_record"_a = 0)
+          "file"_a, "chunk_bytes"_a, "max_record_bytes"_a, "file_offset"_a = 0, "first_record"_a = 0,
+          "most_mapped"_a = 0)
       .def_prop_ro("next_record", &RecordReader::next_record,
                    "The number of the first record that was not handed out.")
       .def(

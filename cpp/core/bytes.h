@@ -25,6 +25,14 @@ inline T load(const uint8_t* from) {
   return value;
 }
 
+// From where another look may find something else, so that the compiler must not take one.
+template <typename T>
+inline T load_once(const uint8_t* from) {
+  T value = load<T>(from);
+  asm volatile("" : "+r"(value));
+  return value;
+}
+
 template <typename T>
 inline void store(uint8_t* to, T value) {
   std::memcpy(to, &value, sizeof value);

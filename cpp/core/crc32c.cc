@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstring>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -294,23 +295,34 @@ constexpr auto kBack = [] {
 // Whole cache lines from the one where the data begins to the one where it ends, with zeros around the data.
 // Those before it are made good by the state to begin with, those behind it by moving the last state back.
 // There is nothing to decide on the way: lengths that differ from record to record cost no branch that comes
-// unexpectedly.
-RECORDKIT_TARGET_AVX512 uint32_t extend_avx512(uint32_t crc, const uint8_t* data, size_t size) {
+// unexpectedly. What is copied is what was summed up, for each byte is loaded once.
+template <bool copies>
+RECORDKIT_TARGET_AVX512 inline uint32_t lines_avx512(uint32_t crc, const uint8_t* data, size_t size,
+                                                     [[maybe_unused]] uint8_t* to) {
   constexpr size_t kLine = 64, kBlock = 4 * kLine;
-  if (size < 2 * kLine) return ~words_sse(~crc, data, size);
-
   const size_t before = reinterpret_cast<uintptr_t>(data) % kLine, end = before + size;
   const size_t last = (end - 1) / kBlock * kBlock;  // where the last block begins
   const uintptr_t start = reinterpret_cast<uintptr_t>(data) - before;
+  const uintptr_t target = reinterpret_cast<uintptr_t>(to) - before;
   const auto line = [&](size_t at) __attribute__((target("avx512f"), always_inline)) {
-    return _mm512_load_si512(reinterpret_cast<const void*>(start + at));
+    __m512i found = _mm512_load_si512(reinterpret_cast<const void*>(start + at));
+    if constexpr (copies) {
+      asm volatile("" : "+v"(found));  // nor is it loaded again
+      _mm512_storeu_si512(reinterpret_cast<void*>(target + at), found);
+    }
+    return found;
   };
   // What is masked is not touched either.
   const auto line_until_end = [&](size_t at, uint64_t mask = ~uint64_t{0}) __attribute__((
                                   target("avx512f,avx512bw,bmi2"), always_inline)) {
     const size_t left = end > at ? end - at : 0;
     mask &= _bzhi_u64(~uint64_t{0}, static_cast<uint32_t>(left < kLine ? left : kLine));
-    return _mm512_maskz_loadu_epi8(mask, reinterpret_cast<const void*>(start + at));
+    __m512i found = _mm512_maskz_loadu_epi8(mask, reinterpret_cast<const void*>(start + at));
+    if constexpr (copies) {
+      asm volatile("" : "+v"(found));
+      _mm512_mask_storeu_epi8(reinterpret_cast<void*>(target + at), mask, found);
+    }
+    return found;
   };
   const auto state = static_cast<int>(shift_state(~crc, kBack[before]));
   __m512i a = _mm512_xor_si512(line_until_end(0, ~uint64_t{0} << before),
@@ -338,15 +350,41 @@ RECORDKIT_TARGET_AVX512 uint32_t extend_avx512(uint32_t crc, const uint8_t* data
   return ~shift_state(reduce_lane(lane), kBack[last + kBlock - end]);
 }
 
+constexpr size_t kShort = 128;
+
+RECORDKIT_TARGET_AVX512 uint32_t extend_avx512(uint32_t crc, const uint8_t* data, size_t size) {
+  return size < kShort ? ~words_sse(~crc, data, size) : lines_avx512<false>(crc, data, size, nullptr);
+}
+
+RECORDKIT_TARGET_AVX512 uint32_t copy_avx512(uint8_t* to, const uint8_t* from, size_t size) {
+  if (size >= kShort) return lines_avx512<true>(0, from, size, to);
+  std::memcpy(to, from, size);
+  return ~words_sse(~uint32_t{0}, to, size);
+}
+
 RECORDKIT_TARGET_SSE uint32_t u64_sse42(uint64_t value) {
   return ~static_cast<uint32_t>(_mm_crc32_u64(~uint32_t{0}, value));
 }
 
 #endif
 
+// A little at a time, which is then still in the nearest cache.
+template <auto extend>
+uint32_t copy_first(uint8_t* to, const uint8_t* from, size_t size) {
+  constexpr size_t kLittle = 4096;
+  uint32_t crc = 0;
+  for (size_t done = 0; done < size; done += kLittle) {
+    const size_t some = size - done < kLittle ? size - done : kLittle;
+    std::memcpy(to + done, from + done, some);
+    crc = extend(crc, to + done, some);
+  }
+  return crc;
+}
+
 struct Path {
   std::string_view name;
   uint32_t (*extend)(uint32_t, const uint8_t*, size_t);
+  uint32_t (*copy)(uint8_t*, const uint8_t*, size_t);
   uint32_t (*of_u64)(uint64_t);
   bool (*runs_here)();
 };
@@ -354,22 +392,22 @@ struct Path {
 // Best first. The last runs anywhere.
 constexpr Path kPaths[] = {
 #if RECORDKIT_X86
-    {"avx512", extend_avx512, u64_sse42,
+    {"avx512", extend_avx512, copy_avx512, u64_sse42,
      [] {
        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
               __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("bmi2") &&
               __builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("sse4.2") &&
               __builtin_cpu_supports("pclmul");
      }},
-    {"avx2", extend_avx2, u64_sse42,
+    {"avx2", extend_avx2, copy_first<extend_avx2>, u64_sse42,
      [] {
        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("vpclmulqdq") &&
               __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul");
      }},
-    {"sse4.2", extend_sse42, u64_sse42,
+    {"sse4.2", extend_sse42, copy_first<extend_sse42>, u64_sse42,
      [] { return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul"); }},
 #endif
-    {"portable", extend_portable, u64_portable, [] { return true; }},
+    {"portable", extend_portable, copy_first<extend_portable>, u64_portable, [] { return true; }},
 };
 
 const Path* best_path() {
@@ -390,6 +428,8 @@ inline const Path& current() { return *chosen().load(std::memory_order_relaxed);
 uint32_t crc32c_extend(uint32_t crc, const uint8_t* data, size_t size) {
   return current().extend(crc, data, size);
 }
+
+uint32_t crc32c_copy(uint8_t* to, const uint8_t* from, size_t size) { return current().copy(to, from, size); }
 
 uint32_t crc32c_of_u64(uint64_t value) { return current().of_u64(value); }
 

@@ -15,6 +15,10 @@ uint32_t crc32c_extend(uint32_t crc, const uint8_t* data, size_t size);
 
 inline uint32_t crc32c(Bytes data) { return crc32c_extend(0, data.data(), data.size()); }
 
+// Copies, and returns the CRC of the copy. What it is copied from may change meanwhile, and may be a map of a
+// file.
+uint32_t crc32c_copy(uint8_t* to, const uint8_t* from, size_t size);
+
 // The CRC of 8 bytes, inline: a record's header is checked for every record, and at every byte when
 // salvaging.
 uint32_t crc32c_of_u64(uint64_t value);

@@ -119,9 +119,18 @@ class Fetching {
         prefetch(mapped(places_[next]), places_[next].size);
       const uint8_t* const from = mapped(places_[i]);
       if (from == nullptr) continue;
-      std::memcpy(frame(static_cast<uint32_t>(i)), from, places_[i].size);
-      check(static_cast<uint32_t>(i));
+      copy(static_cast<uint32_t>(i), from);
     }
+  }
+
+  void copy(uint32_t number, const uint8_t* from) {
+    uint8_t* const to = frame(number);
+    const uint64_t length = spans_[number].length;
+    std::memcpy(to, from, kHeaderSize);
+    if (!header_is_sound(to) || load<uint64_t>(to) != length)
+      found(number, Fault::bad_length_crc);
+    else if (!copy_payload(to + kHeaderSize, from + kHeaderSize, length))
+      found(number, Fault::bad_payload_crc);
   }
 
   // The start of it; the processor sees itself what comes next.

@@ -2,6 +2,12 @@
 
 namespace recordkit {
 
+bool copy_payload(uint8_t* to, const uint8_t* from, uint64_t length) {
+  const uint32_t crc = crc32c_copy(to, from, length);
+  std::memcpy(to + length, from + length, kFooterSize);
+  return unmask_crc(load<uint32_t>(to + length)) == crc;
+}
+
 Chunk chunk_of(std::shared_ptr<Buffer> framed, std::vector<Chunk::Span>&& records) {
   framed->reserve(framed->size());
   std::memset(framed->end(), 0, kPadding);
@@ -71,8 +77,8 @@ ScanEnd hop(Chunk& chunk, uint64_t offset, size_t max_records, uint64_t max_byte
     const uint64_t left = chunk.size - offset;
     if (left < kHeaderSize) return {Fault::torn_header, offset};
     // The length's own checksum comes first: no number from the file is used before it is known to be meant.
-    if (!header_is_sound(header)) return {Fault::bad_length_crc, offset};
-    const uint64_t length = load<uint64_t>(header);
+    const uint64_t length = load_once<uint64_t>(header);
+    if (!length_is_sound(length, header)) return {Fault::bad_length_crc, offset};
     if (length > max_record_bytes) return {Fault::too_large, offset};
     // Subtract rather than add: `length` comes from the file and may be near 2^64.
     if (left < kFrameSize || length > left - kFrameSize) return {Fault::torn_payload, offset};

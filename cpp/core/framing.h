@@ -32,9 +32,10 @@ enum class Fault : uint8_t {
   too_large,        // the length is right, and more than the caller allows
 };
 
-inline bool header_is_sound(const uint8_t* header) {
-  return mask_crc(crc32c_of_u64(load<uint64_t>(header))) == load<uint32_t>(header + 8);
+inline bool length_is_sound(uint64_t length, const uint8_t* header) {
+  return mask_crc(crc32c_of_u64(length)) == load<uint32_t>(header + 8);
 }
+inline bool header_is_sound(const uint8_t* header) { return length_is_sound(load<uint64_t>(header), header); }
 
 // Writes the 12 bytes before a payload, or the 4 behind it.
 inline void store_header(uint8_t* to, uint64_t length) {
@@ -42,6 +43,10 @@ inline void store_header(uint8_t* to, uint64_t length) {
   store(to + 8, mask_crc(crc32c_of_u64(length)));
 }
 inline void store_footer(uint8_t* to, uint32_t payload_crc) { store(to, mask_crc(payload_crc)); }
+
+// Copies the frame of a record behind its header, and checks what it has copied, each byte in one go. What it
+// is copied from may change meanwhile.
+bool copy_payload(uint8_t* to, const uint8_t* from, uint64_t length);
 
 // Consecutive framed records in memory, every checksum known to be right.
 struct Chunk {
@@ -87,7 +92,7 @@ struct ScanEnd {
 };
 
 // Adds the records of chunk.data[offset, chunk.size) to the chunk, up to `max_records` in all, by their
-// headers alone.
+// headers alone. The bytes may change meanwhile: what is added lies within the chunk all the same.
 ScanEnd hop(Chunk& chunk, uint64_t offset, size_t max_records, uint64_t max_bytes, uint64_t max_record_bytes);
 
 // Checks the payload of every record; at the first that is not sound the chunk is cut. `end` is where the hop

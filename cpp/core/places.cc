@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 
 #include "core/descriptor.h"
+#include "core/faster.h"
 #include "core/file_map.h"
 
 namespace recordkit {
@@ -70,45 +70,28 @@ class Window {
 
   // `size` bytes at `offset`, or null where the file ends before.
   const uint8_t* at(uint64_t offset, size_t size, uint64_t record_size) {
-    const uint8_t* const found = by_map_ ? mapped_.at(offset, size) : nullptr;
+    const uint8_t* const found = faster_.second() ? mapped_.at(offset, size) : nullptr;
     return found != nullptr ? found : read_.at(offset, size, record_size);
   }
 
-  // Is told of every record, and where it ends.
-  void hopped(uint64_t offset) {
-    if (++hops_ > 0 && (hops_ < stretch_ || offset - from_ < stretch_ * kBytes)) return;
+  // Is told of every record.
+  void hopped(uint64_t record_size) {
+    constexpr double kWhole = 8192;  // what is shorter shares a read with others
+    if (set_up_) faster_.add(std::min(1.0, static_cast<double>(record_size) / kWhole));
+    if (set_up_ && !faster_.ends()) return;
     const Clock::time_point now = Clock::now();
-    if (hops_ > 0) choose(std::chrono::duration<double>(now - since_).count() / hops_);
-    if (hops_ >= 0) from_ = offset, since_ = now;
+    // The first after a change is not timed.
+    set_up_ = !set_up_ || !faster_.choose(std::chrono::duration<double>(now - since_).count());
+    since_ = now;
   }
 
  private:
   using Clock = std::chrono::steady_clock;
-  static constexpr int kTry = 16, kLong = 512;  // hops
-  static constexpr uint64_t kBytes = 8192;      // at least, for each of them
-  static constexpr double kClearly = 0.7;
-
-  // Ends a stretch in which hops took so long.
-  void choose(double pace) {
-    hops_ = 0;
-    if (by_map_ && pace < kClearly * read_pace_) {
-      stretch_ = kLong;
-      return;
-    }
-    if (!by_map_) read_pace_ = std::min(read_pace_, pace);
-    stretch_ = by_map_ ? pause_ : kTry;
-    if (by_map_) pause_ = std::min(2 * pause_, kLong);
-    by_map_ = !by_map_;
-    hops_ = -1;  // the first after a change sets things up
-  }
-
   Read read_;
   Mapped mapped_;
-  bool by_map_ = false;
-  int stretch_ = 64, pause_ = 64, hops_ = -1;
-  uint64_t from_ = 0;
+  Faster faster_{0.7};
+  bool set_up_ = false;
   Clock::time_point since_;
-  double read_pace_ = std::numeric_limits<double>::infinity();
 };
 
 }  // namespace
@@ -141,7 +124,7 @@ Hops hop_over(int descriptor, uint64_t offset, size_t max_records, uint64_t most
     hops.lengths.push(length);
     hops.payload_crcs.push(unmask_crc(load<uint32_t>(footer)));
     hops.offset = next;
-    window.hopped(next);
+    window.hopped(record_size);
   }
   return hops;
 }

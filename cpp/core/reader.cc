@@ -1,24 +1,26 @@
 #include "core/reader.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
-#include <system_error>
 #include <thread>
+
+#include "core/descriptor.h"
 
 namespace recordkit {
 
-size_t FileSource::read(uint8_t* to, size_t size) {
+size_t FileSource::read(uint64_t offset, uint8_t* to, size_t size) {
   for (;;) {
-    const ssize_t got = ::pread(descriptor_, to, size, static_cast<off_t>(offset_));
-    if (got >= 0) {
-      offset_ += static_cast<uint64_t>(got);
-      return static_cast<size_t>(got);
-    }
+    const ssize_t got = read_some(descriptor_, offset, to, size);
+    if (got >= 0) return static_cast<size_t>(got);
     if (errno != EINTR) throw std::system_error(errno, std::generic_category());
   }
+}
+
+std::unique_ptr<const FileMap> FileSource::map(uint64_t offset, uint64_t size) {
+  std::unique_ptr<const FileMap> map = FileMap::of(descriptor_, most_mapped_, offset, size);
+  // What is still on the disk is better read: the system reads ahead further for that.
+  if (map != nullptr && !map->is_cached()) map.reset();
+  return map;
 }
 
 // Buffers come back here when the last chunk over them goes, so that reading a large file touches the same
@@ -66,6 +68,12 @@ size_t lead_for(const Buffer& buffer, uint64_t file_offset) {
   return static_cast<size_t>(file_offset - reinterpret_cast<uintptr_t>(buffer.data())) % kLine;
 }
 
+// Where the records end that the chunk has.
+uint64_t end_of(const Chunk& chunk) {
+  if (chunk.records.empty()) return 0;
+  return chunk.records.back().start + chunk.records.back().length + kFooterSize;
+}
+
 // Where the torn record at the end of what has arrived will end, going by a header that checks.
 uint64_t record_end(const Chunk& chunk, ScanEnd end) {
   if (end.fault == Fault::torn_header) return end.offset + kHeaderSize;
@@ -79,6 +87,23 @@ uint64_t likely_size(const Chunk& chunk, uint64_t offset, size_t max_records) {
   const size_t have = chunk.records.size();
   return have == 0 ? kFirstPiece : offset + (offset / have + 1) * (max_records - have);
 }
+
+// Which way was faster for the reader before: files are often alike, and short.
+class LastFound {
+ public:
+  Faster get() {
+    std::lock_guard lock(mutex_);
+    return faster_.again();
+  }
+  void set(const Faster& faster) {
+    std::lock_guard lock(mutex_);
+    faster_ = faster;
+  }
+
+ private:
+  std::mutex mutex_;
+  Faster faster_{0.85};
+} last_found;
 
 // A turn takes about as long as waking a thread does, so that it pays to stay awake for one.
 std::unique_lock<std::mutex> take_turn(std::mutex& mutex) {
@@ -101,14 +126,19 @@ RecordReader::RecordReader(std::unique_ptr<ByteSource> source, Limits limits, ui
       pool_(std::make_shared<Pool>()),
       rest_(pool_->take()),
       file_offset_(file_offset),
-      next_record_(first_record) {}
+      next_record_(first_record),
+      faster_(last_found.get()) {}
 
-RecordReader::~RecordReader() = default;
+RecordReader::~RecordReader() {
+  if (was_mapped_) last_found.set(faster_);
+}
 
 ReadResult RecordReader::next(size_t max_records, bool whole_count) {
   ReadResult result;
-  ScanEnd end = take(result.chunk, max_records, whole_count);
-  end = check_payloads(result.chunk, end);
+  const Clock::time_point since = Clock::now();  // waiting for others counts: it differs, too
+  const Taken taken = take(result.chunk, max_records, whole_count);
+  const ScanEnd end = taken.checked ? taken.end : check_payloads(result.chunk, taken.end);
+  note_pace(taken.second, result.chunk.size, Clock::now() - since);
   result.fault = end.fault;
   result.offset = result.chunk.file_offset + end.offset;
   if (end.fault != Fault::none) {
@@ -127,36 +157,47 @@ uint64_t RecordReader::next_record() {
   return next_record_;
 }
 
-ScanEnd RecordReader::take(Chunk& chunk, size_t max_records, bool whole_count) {
+RecordReader::Taken RecordReader::take(Chunk& chunk, size_t max_records, bool whole_count) {
   const std::unique_lock lock = take_turn(mutex_);
+  Taken taken;
   chunk.first_record = next_record_;
   chunk.file_offset = file_offset_;
   if (fault_.fault != Fault::none) {
     chunk.file_offset = fault_.offset;
     chunk.first_record = fault_record_;
-    return {fault_.fault, 0};
+    taken.end = {fault_.fault, 0};
+    return taken;
   }
   chunk.records.reserve(std::min(max_records, last_count_));
-  const ScanEnd end = fill(chunk, max_records, whole_count);
+  const uint64_t max_bytes = whole_count ? UINT64_MAX : std::max<uint64_t>(limits_.chunk_bytes, 1);
+  {
+    std::lock_guard pace_lock(pace_mutex_);
+    taken.second = faster_.second();
+  }
+  taken.checked = taken.second && copy_mapped(chunk, max_records, max_bytes);
+  if (taken.checked) {
+    taken.end.offset = chunk.size;
+    rest_at_ = rest_->size();  // what was read of these is not needed
+  } else {
+    taken.end = fill(chunk, max_records, max_bytes, whole_count);
+    chunk.data = rest_->data() + rest_at_;
+    chunk.size = taken.end.offset;
+    chunk.readable = rest_->size() - rest_at_ + kPadding;
+    chunk.owner = rest_;
+    rest_at_ += taken.end.offset;
+  }
   last_count_ = chunk.records.size();
-  chunk.data = rest_->data() + rest_at_;
-  chunk.size = end.offset;
-  chunk.readable = rest_->size() - rest_at_ + kPadding;
-  chunk.owner = rest_;
-  rest_at_ += end.offset;
-  file_offset_ += end.offset;
+  last_size_ = chunk.size;
+  file_offset_ += chunk.size;
   next_record_ += chunk.records.size();
-  return end;
+  return taken;
 }
 
-ScanEnd RecordReader::fill(Chunk& chunk, size_t max_records, bool whole_count) {
-  const uint64_t max_bytes = whole_count ? UINT64_MAX : std::max<uint64_t>(limits_.chunk_bytes, 1);
+ScanEnd RecordReader::fill(Chunk& chunk, size_t max_records, uint64_t max_bytes, bool whole_count) {
   for (bool shared = true;;) {
     chunk.data = rest_->data() + rest_at_;
     chunk.size = rest_->size() - rest_at_;
-    const uint64_t known =
-        chunk.records.empty() ? 0 : chunk.records.back().start + chunk.records.back().length + kFooterSize;
-    const ScanEnd end = hop(chunk, known, max_records, max_bytes, limits_.max_record_bytes);
+    const ScanEnd end = hop(chunk, end_of(chunk), max_records, max_bytes, limits_.max_record_bytes);
     const bool torn = end.fault == Fault::torn_header || end.fault == Fault::torn_payload;
     if (end.fault != Fault::none && !torn) return end;
     if (chunk.records.size() >= max_records || end.offset >= max_bytes) return {Fault::none, end.offset};
@@ -174,7 +215,7 @@ ScanEnd RecordReader::fill(Chunk& chunk, size_t max_records, bool whole_count) {
     const size_t piece = std::clamp<uint64_t>(lacking, kLeastPiece, most);
     // Chunks that were handed out may look at what has been read, so that it is moved and not added to.
     if (std::exchange(shared, false)) move_rest(piece);
-    const size_t got = source_->read(rest_->grow(piece), piece);
+    const size_t got = source_->read(file_offset_ + rest_->size() - rest_at_, rest_->grow(piece), piece);
     rest_->set_size(rest_->size() + got);
     std::memset(rest_->end(), 0, kPadding);
     source_ended_ = got == 0;
@@ -201,6 +242,66 @@ void RecordReader::move_rest(size_t more) {
   moved->append(rest_->data() + rest_at_, size);
   rest_ = std::move(moved);
   rest_at_ = lead;
+}
+
+bool RecordReader::copy_mapped(Chunk& chunk, size_t max_records, uint64_t max_bytes) {
+  const std::shared_ptr<Buffer> buffer = pool_->take();
+  buffer->reserve(last_size_ + kLeastPiece);
+  const size_t lead = lead_for(*buffer, file_offset_);
+  buffer->set_size(lead);
+  const auto copy_one = [&](uint64_t offset) {
+    uint8_t header[kHeaderSize];
+    if (!map_has(offset, kHeaderSize)) return false;
+    std::memcpy(header, map_->data() + (offset - map_offset_), kHeaderSize);
+    const uint64_t length = load<uint64_t>(header);
+    if (!header_is_sound(header) || length > std::min<uint64_t>(limits_.max_record_bytes, INT64_MAX) ||
+        !map_has(offset, kFrameSize + length))
+      return false;
+    uint8_t* const to = buffer->grow(kFrameSize + length);
+    std::memcpy(to, header, kHeaderSize);
+    const uint8_t* const payload = map_->data() + (offset - map_offset_) + kHeaderSize;
+    if (!copy_payload(to + kHeaderSize, payload, length)) return false;
+    chunk.records.push_back({buffer->size() - lead + kHeaderSize, length});
+    buffer->set_size(buffer->size() + kFrameSize + length);
+    return true;
+  };
+  bool sound = true;
+  for (uint64_t size = 0; sound && chunk.records.size() < max_records && size < max_bytes;
+       size = buffer->size() - lead)
+    sound = copy_one(file_offset_ + size);
+  if (!sound || !map_->is_whole()) {
+    chunk.records.clear();
+    map_.reset();
+    return false;
+  }
+  std::memset(buffer->end(), 0, kPadding);
+  chunk.data = buffer->data() + lead;
+  chunk.size = buffer->size() - lead;
+  chunk.readable = chunk.size + kPadding;
+  chunk.owner = buffer;
+  was_mapped_ = true;
+  return true;
+}
+
+// Whether the map has these bytes, or another one from there on.
+bool RecordReader::map_has(uint64_t offset, uint64_t size) {
+  if (map_ != nullptr) {
+    if (offset + size <= map_offset_ + map_->size()) return true;
+    if (!map_->is_whole()) return false;  // nor is what was copied from there
+    map_.reset();
+  }
+  constexpr uint64_t kAtATime = uint64_t{8} << 20;  // so that memory stays flat
+  map_offset_ = offset / kLargePage * kLargePage;
+  map_ = source_->map(map_offset_, std::max(kAtATime, offset - map_offset_ + size));
+  return map_ != nullptr && offset + size <= map_offset_ + map_->size();
+}
+
+void RecordReader::note_pace(bool second, uint64_t bytes, std::chrono::duration<double> time) {
+  constexpr double kUnit = 1 << 19;
+  std::lock_guard lock(pace_mutex_);
+  if (second != faster_.second() || !std::exchange(set_up_, true)) return;
+  faster_.add(static_cast<double>(bytes) / kUnit, time.count());
+  if (faster_.ends()) set_up_ = !faster_.choose();
 }
 
 }  // namespace recordkit

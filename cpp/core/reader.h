@@ -1,31 +1,41 @@
 // Reading framed records from a stream of bytes, a chunk at a time, in memory that is used again.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <vector>
 
+#include "core/faster.h"
+#include "core/file_map.h"
 #include "core/framing.h"
 
 namespace recordkit {
 
-// Where bytes come from. `read` gives up to `size` bytes, 0 only at the end; it throws what it likes.
+// Where bytes come from, in order: `offset` is where the last ones ended, or where the reading starts.
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
-  virtual size_t read(uint8_t* to, size_t size) = 0;
+
+  // Up to `size` bytes, 0 only at the end; throws what it likes.
+  virtual size_t read(uint64_t offset, uint8_t* to, size_t size) = 0;
+
+  // The same bytes where they are in memory, if they are; then they may be read at any offset, too.
+  // REQUIRES: a page starts at `offset`
+  virtual std::unique_ptr<const FileMap> map(uint64_t /*offset*/, uint64_t /*size*/) { return nullptr; }
 };
 
-// An open file, read from `offset` on with pread: the file's own position is left alone. Throws
-// std::system_error.
+// An open file, read with pread: its own position is left alone. Throws std::system_error.
 class FileSource : public ByteSource {
  public:
-  FileSource(int descriptor, uint64_t offset) : descriptor_(descriptor), offset_(offset) {}
-  size_t read(uint8_t* to, size_t size) override;
+  // `most_mapped`: as FileMap takes it
+  FileSource(int descriptor, uint64_t most_mapped) : descriptor_(descriptor), most_mapped_(most_mapped) {}
+  size_t read(uint64_t offset, uint8_t* to, size_t size) override;
+  std::unique_ptr<const FileMap> map(uint64_t offset, uint64_t size) override;
 
  private:
   int descriptor_;
-  uint64_t offset_;
+  uint64_t most_mapped_;
 };
 
 struct ReadResult {
@@ -37,7 +47,8 @@ struct ReadResult {
 
 // Memory grows with the bytes that really arrive, never with a length read from the file.
 // Safe to call from many threads; each call gives the next records of the file. Reading and hopping over
-// headers is done by one at a time, checking payloads by all at once.
+// headers is done by one at a time, checking payloads by all at once. What is in memory is copied from there
+// if that is faster, and checked on the way.
 class RecordReader {
  public:
   struct Limits {
@@ -61,11 +72,24 @@ class RecordReader {
 
  private:
   class Pool;
+  using Clock = std::chrono::steady_clock;
+
+  struct Taken {
+    ScanEnd end;
+    bool checked = false;
+    bool second = false;  // the way that was tried
+  };
 
   // Takes the next bytes that make whole records, going by their headers.
-  ScanEnd take(Chunk& chunk, size_t max_records, bool whole_count);
-  ScanEnd fill(Chunk& chunk, size_t max_records, bool whole_count);
+  Taken take(Chunk& chunk, size_t max_records, bool whole_count);
+  ScanEnd fill(Chunk& chunk, size_t max_records, uint64_t max_bytes, bool whole_count);
   void move_rest(size_t more);
+
+  // Copies as many sound records as are asked for, or as make so many bytes. False where that is left to
+  // `fill`, which then tells what is wrong, if something is.
+  bool copy_mapped(Chunk& chunk, size_t max_records, uint64_t max_bytes);
+  bool map_has(uint64_t offset, uint64_t size);
+  void note_pace(bool second, uint64_t bytes, std::chrono::duration<double> time);
 
   std::unique_ptr<ByteSource> source_;
   Limits limits_;
@@ -76,9 +100,16 @@ class RecordReader {
   uint64_t file_offset_;  // of the first byte of the rest
   uint64_t next_record_;
   size_t last_count_ = 0;  // records in the chunk before
+  size_t last_size_ = 0;   // its bytes
   ScanEnd fault_;          // the first one, offset in the file
   uint64_t fault_record_ = 0;
   bool source_ended_ = false;
+  std::unique_ptr<const FileMap> map_;
+  uint64_t map_offset_ = 0;
+  std::mutex pace_mutex_;
+  Faster faster_;
+  bool set_up_ = true;  // after the way has changed
+  bool was_mapped_ = false;
 };
 
 }  // namespace recordkit

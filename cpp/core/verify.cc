@@ -9,14 +9,6 @@ namespace {
 constexpr uint64_t kIdentity = 12;
 constexpr uint64_t kWindow = uint64_t{8} << 20;  // mapped at a time, so that memory stays flat
 
-// Another look may find something else, so the compiler must not take one.
-template <typename T>
-T load_once(const uint8_t* from) {
-  T value = load<T>(from);
-  asm volatile("" : "+r"(value));
-  return value;
-}
-
 // Takes the sound records of a window from `at` on. Returns how large the window has to be for the record
 // behind them; 0 if that is not sound.
 uint64_t check_window(Bytes window, uint64_t at, Checked& checked) {
@@ -26,7 +18,7 @@ uint64_t check_window(Bytes window, uint64_t at, Checked& checked) {
     if (left < kFrameSize) return at + kFrameSize;
     const uint8_t* const header = window.data() + at;
     const uint64_t length = load_once<uint64_t>(header);
-    if (mask_crc(crc32c_of_u64(length)) != load<uint32_t>(header + 8)) return 0;
+    if (!length_is_sound(length, header)) return 0;
     if (length > left - kFrameSize) return length > INT64_MAX ? 0 : at + kFrameSize + length;
     const uint32_t crc = unmask_crc(load_once<uint32_t>(header + kHeaderSize + length));
     if (crc32c({header + kHeaderSize, length}) != crc) return 0;

@@ -86,6 +86,27 @@ TEST(crc32c_of_large_sizes_is_the_bitwise_one) {
   }
 }
 
+TEST(crc32c_copy_copies_and_tells_the_crc_of_the_copy) {
+  constexpr size_t kAround = 70;
+  Random random(7);
+  for (int i = 0; i < 4000; ++i) {
+    const std::string bytes = random.bytes(random.below(i % 10 == 0 ? 20'000 : 700));
+    const size_t from = random.below(70), to = random.below(70);
+    const std::string source = std::string(from, 'x') + bytes;
+    const uint32_t expected = crc_of(bytes);
+    on_every_path([&] {
+      const Exact memory(source);
+      std::string copy(to + bytes.size() + kAround, '-');
+
+      const uint32_t crc = crc32c_copy(reinterpret_cast<uint8_t*>(copy.data()) + to,
+                                       Bytes(memory).data() + from, bytes.size());
+
+      CHECK_EQ(crc, expected);
+      CHECK(copy == std::string(to, '-') + bytes + std::string(kAround, '-'));
+    });
+  }
+}
+
 TEST(crc32c_of_u64_is_that_of_its_bytes) {
   Random random(3);
   on_every_path([&] {

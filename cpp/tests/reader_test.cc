@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <mutex>
 #include <set>
@@ -10,6 +11,7 @@
 
 #include "check.h"
 #include "frames.h"
+#include "held.h"
 #include "sources.h"
 
 // Every sanitizer of both compilers has it, but not every installation its header.
@@ -150,7 +152,7 @@ class Endless : public ByteSource {
  public:
   Endless(std::string start, size_t total) : start_(std::move(start)), left_(total) {}
 
-  size_t read(uint8_t* to, size_t size) override {
+  size_t read(uint64_t /*offset*/, uint8_t* to, size_t size) override {
     CHECK(__sanitizer_get_current_allocated_bytes() <= before_ + (size_t{2} << 20) + 3 * sent_);
     size_t got = start_.copy(reinterpret_cast<char*>(to), size);
     start_.erase(0, got);
@@ -243,7 +245,7 @@ TEST(file_source_reads_from_its_offset_and_leaves_the_files_position_alone) {
   const std::string five = five_records();
   CHECK_EQ(std::fwrite(five.data(), 1, five.size(), file), five.size());
   std::rewind(file);
-  RecordReader reader(std::make_unique<FileSource>(fileno(file), 54), {}, 54, 2);
+  RecordReader reader(std::make_unique<FileSource>(fileno(file), 0), {}, 54, 2);
 
   const ReadResult result = reader.next();
 
@@ -261,6 +263,146 @@ TEST(file_source_throws_what_the_system_says) {
     code = error.code().value();
   }
   CHECK_EQ(code, EBADF);
+}
+
+// --- Files that are in memory
+
+constexpr size_t kMiB = size_t{1} << 20;
+
+// Reading takes so long that copying from maps is faster, whatever the machine is busy with.
+class SlowFile : public FileSource {
+ public:
+  SlowFile(int descriptor, size_t& read) : FileSource(descriptor, UINT64_MAX / 2), read_(read) {}
+
+  size_t read(uint64_t offset, uint8_t* to, size_t size) override {
+    std::this_thread::sleep_for(std::chrono::nanoseconds(4 * size));
+    const size_t got = FileSource::read(offset, to, size);
+    read_ += got;
+    return got;
+  }
+
+ private:
+  size_t& read_;
+};
+
+// Many sizes, and one larger than what is mapped at a time.
+std::string large_file() {
+  std::string file;
+  Random random(8);
+  for (uint64_t number = 0; file.size() < 36 * kMiB; ++number) {
+    const size_t longest = number % 2000 < 1500 ? 300 : 60'000;
+    file += frame(std::string(random.below(longest), static_cast<char>(number)));
+    if (number == 2500) file += frame(std::string(9 * kMiB, 'L')) + frame("");
+  }
+  return file;
+}
+
+struct Everything {
+  std::string framed;  // all chunks, one behind the other
+  uint64_t records = 0;
+  Fault fault = Fault::none;
+  uint64_t offset = 0;
+};
+
+Everything read_framed(RecordReader& reader, size_t records, bool whole_count) {
+  Everything all;
+  for (;;) {
+    const ReadResult result = reader.next(records, whole_count);
+    const Chunk& chunk = result.chunk;
+    CHECK_EQ(chunk.file_offset, all.framed.size());
+    CHECK_EQ(chunk.first_record, all.records);
+    for (size_t i = 0; i < chunk.records.size(); ++i)
+      CHECK_EQ(crc32c(chunk.payload(i)), chunk.payload_crc(i));
+    all.framed.append(as_text({chunk.data, chunk.size}));
+    all.records += chunk.records.size();
+    all.fault = result.fault;
+    all.offset = result.offset;
+    if (chunk.records.empty() || result.fault != Fault::none) return all;
+  }
+}
+
+TEST(reader_copies_from_maps_what_it_would_read) {
+  const std::string file = large_file();
+  RecordReader plain(std::make_unique<PieceSource>(file, SIZE_MAX), {});
+  const uint64_t records = read_framed(plain, SIZE_MAX, false).records;
+  for (const auto& [count, whole_count] : {std::pair{SIZE_MAX, false}, {100, true}, {500, true}}) {
+    const Held held(file);
+    size_t read = 0;
+    RecordReader reader(std::make_unique<SlowFile>(held, read), {});
+
+    const Everything all = read_framed(reader, count, whole_count);
+
+    CHECK(all.framed == file);
+    CHECK_EQ(all.records, records);
+    CHECK_EQ(all.fault, Fault::none);
+    CHECK(read < 25 * kMiB);
+  }
+}
+
+TEST(reader_tells_what_is_wrong_with_what_it_would_copy) {
+  const std::string file = large_file();
+  for (const size_t at : {10 * kMiB, 14 * kMiB + 5, 21 * kMiB + 77, 30 * kMiB + 3, file.size() - 1}) {
+    for (const std::string& damaged : {flipped(file, at), file.substr(0, at)}) {
+      RecordReader plain(std::make_unique<PieceSource>(damaged, SIZE_MAX), {});
+      const Everything expected = read_framed(plain, SIZE_MAX, false);
+      const Held held(damaged);
+      size_t read = 0;
+      RecordReader reader(std::make_unique<SlowFile>(held, read), {});
+
+      const Everything all = read_framed(reader, SIZE_MAX, false);
+
+      CHECK(all.fault != Fault::none && all.fault == expected.fault);
+      CHECK_EQ(all.offset, expected.offset);
+      CHECK(all.framed == expected.framed);
+    }
+  }
+}
+
+TEST(reader_keeps_to_its_limit_when_it_copies) {
+  const Held held(large_file());
+  size_t read = 0;
+  RecordReader reader(std::make_unique<SlowFile>(held, read), {.max_record_bytes = 9 * kMiB - 1});
+
+  CHECK_EQ(read_framed(reader, SIZE_MAX, false).fault, Fault::too_large);
+}
+
+TEST(reader_gives_every_copied_record_once_to_many_threads) {
+  Random random(9);
+  const std::string file = numbered_file(120'000, random);
+  const Held held(file);
+  size_t read = 0;
+  RecordReader alone(std::make_unique<PieceSource>(file, SIZE_MAX), {});
+  const std::vector<std::string> expected = read_all(alone);
+  RecordReader reader(std::make_unique<SlowFile>(held, read), {});
+  std::multiset<uint64_t> faults;
+
+  const std::multiset<std::string> all = read_by_threads(reader, 4, faults);
+
+  CHECK(faults.empty());
+  CHECK(all == std::multiset<std::string>(expected.begin(), expected.end()));
+  CHECK(read < 15 * kMiB);
+}
+
+TEST(a_file_may_be_cut_short_while_it_is_copied) {
+  const std::string file = large_file();
+  for (int round = 0; round < 12; ++round) {
+    const Held held(file);
+    size_t read = 0;
+    RecordReader reader(std::make_unique<SlowFile>(held, read), {});
+    const size_t left = (9 + 2 * round) * kMiB + 11;
+
+    std::thread cut([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(38 + round));
+      CHECK_EQ(::ftruncate(held, static_cast<off_t>(left)), 0);
+    });
+    const Everything all = read_framed(reader, SIZE_MAX, false);
+    cut.join();
+
+    CHECK(all.fault == Fault::none || all.fault == Fault::torn_header || all.fault == Fault::torn_payload);
+    CHECK(file.starts_with(all.framed));
+    if (all.fault != Fault::none)
+      CHECK(all.framed.size() >= all.offset && all.framed.size() + 10 * kMiB > left);
+  }
 }
 
 }  // namespace

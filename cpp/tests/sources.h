@@ -14,7 +14,7 @@ class PieceSource : public ByteSource {
  public:
   PieceSource(std::string_view file, size_t piece) : rest_(file), piece_(piece) {}
 
-  size_t read(uint8_t* to, size_t size) override {
+  size_t read(uint64_t /*offset*/, uint8_t* to, size_t size) override {
     const size_t got = rest_.copy(reinterpret_cast<char*>(to), std::min(size, piece_));
     rest_.remove_prefix(got);
     return got;
@@ -30,9 +30,9 @@ class ShakySource : public PieceSource {
  public:
   using PieceSource::PieceSource;
 
-  size_t read(uint8_t* to, size_t size) override {
+  size_t read(uint64_t offset, uint8_t* to, size_t size) override {
     if ((failed_ = !failed_)) throw std::runtime_error("connection reset");
-    return PieceSource::read(to, size);
+    return PieceSource::read(offset, to, size);
   }
 
  private:

@@ -96,7 +96,7 @@ def pack(payloads: Iterable[Buffer], file_offset: int = 0, first_record: int = 0
 class Reader:
     """Reads framed records from a descriptor or an object with readinto()."""
 
-    def __init__(self, file: object, chunk_bytes: int, max_record_bytes: int, file_offset: int = 0, first_record: int = 0) -> None: ...
+    def __init__(self, file: object, chunk_bytes: int, max_record_bytes: int, file_offset: int = 0, first_record: int = 0, most_mapped: int = 0) -> None: ...
 
     @property
     def next_record(self) -> int:

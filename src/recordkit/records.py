@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Literal
 from recordkit import _core
 from recordkit._core import Chunk
 from recordkit.errors import CorruptRecordError
+from recordkit.memory import mapped_at_most
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -39,7 +40,7 @@ __all__ = [
 ]
 
 NO_LIMIT = 2**64 - 1
-CHUNK_BYTES = 1 << 19  # what is read is still in the processor's nearer cache when it is checked
+CHUNK_BYTES = 1 << 20
 
 # One sentence a fault, in the order of the core's enum. Kinds are what `CorruptRecordError.kind` says.
 _FAULTS = (
@@ -160,7 +161,9 @@ class Reader:
     ) -> None:
         self._path = path if path is not None else _name_of(file)
         self._file = file  # keeps the descriptor open
-        self._core = _core.Reader(_descriptor_of(file), chunk_bytes, max_record_bytes, offset, first_record)
+        self._core = _core.Reader(
+            _descriptor_of(file), chunk_bytes, max_record_bytes, offset, first_record, mapped_at_most()
+        )
         self._pending: CorruptRecordError | None = None
         self._lock = threading.Lock()
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import recordkit as rk
+from recordkit import memory
 from recordkit.storage import LocalFile, OpenFiles, RecordFile, fetch
-from recordkit.storage import _memory as memory
 from tests.dataset.files import save
 
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recordkit import _core, progress, records
+from recordkit import _core, memory, progress, records
 from recordkit.errors import StorageError
-from recordkit.storage import _memory as memory
 from recordkit.tools import _verify_file as verify_file_module
 from recordkit.tools import verify
 from recordkit.tools._verify_file import _Check

@@ -9,7 +9,7 @@ import numpy as np
 
 from recordkit import images
 from recordkit.errors import MissingExtraError, RecordKitError
-from recordkit.storage._sizes import in_words
+from recordkit.sizes import in_words
 
 from ._inspect import sampled
 

@@ -163,7 +163,7 @@ def amount(number: int, unit: str) -> str:
     """
     if unit != "bytes":
         return f"{number:,} {unit}"
-    from recordkit.storage._sizes import in_words
+    from recordkit.sizes import in_words
 
     return in_words(number)
 

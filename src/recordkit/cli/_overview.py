@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from recordkit.storage._sizes import in_words
+from recordkit.sizes import in_words
 from recordkit.tools._stats import number
 
 from ._inspect import sizes_of

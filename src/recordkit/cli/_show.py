@@ -9,7 +9,7 @@ import numpy as np
 from recordkit import images
 from recordkit.columns import BytesColumn, Ragged
 from recordkit.errors import CorruptRecordError
-from recordkit.storage._sizes import in_words
+from recordkit.sizes import in_words
 
 from ._screen import clean, spark
 

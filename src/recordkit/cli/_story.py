@@ -17,7 +17,7 @@ import numpy as np
 import recordkit as rk
 from recordkit import images
 from recordkit.errors import MissingExtraError
-from recordkit.storage._sizes import in_words
+from recordkit.sizes import in_words
 
 from . import _shapes
 from ._bar import working

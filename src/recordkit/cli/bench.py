@@ -60,7 +60,7 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
 
 
 def _print(measured: list[Measured], screen: Screen) -> None:
-    from recordkit.storage._sizes import in_words
+    from recordkit.sizes import in_words
 
     most = max(one.bytes_per_second or 0.0 for one in measured)
     rows = []

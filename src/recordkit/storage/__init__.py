@@ -3,6 +3,8 @@
 What is on disk is written down in docs/format.
 """
 
+from recordkit.sizes import parse_size
+
 from ._bytes import ByteFile, LocalFile, ObjectFile, OpenFiles, PipeFile, given_file
 from ._commit import commit, commit_with
 from ._create import append, create, discard, go_on_with, quarantined, write
@@ -16,7 +18,6 @@ from ._names import is_lone_file, manifest_of
 from ._publish import recover
 from ._quarantine import BadRow, Lost
 from ._record_file import RecordFile
-from ._sizes import parse_size
 from ._streams import Stream
 from ._text_index import read_text_index, write_text_index
 from ._walk import walk

@@ -11,8 +11,7 @@ from typing import IO, TYPE_CHECKING, Protocol
 
 from recordkit import _core
 from recordkit.errors import StorageError
-
-from ._memory import mapped_at_most
+from recordkit.memory import mapped_at_most
 
 if TYPE_CHECKING:
     from pathlib import Path

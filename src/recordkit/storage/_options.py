@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from recordkit import workers as _workers
 from recordkit.errors import SchemaError
+from recordkit.sizes import parse_size
 
 from . import _compression
-from ._sizes import parse_size
 
 if TYPE_CHECKING:
     from recordkit.workers import Workers

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recordkit import _core, progress
+from recordkit.memory import mapped_at_most
 from recordkit.records import corrupt
 
 from . import _names
 from ._bytes import LocalFile
 from ._index import BLOCK, Fingerprint, Index, IndexBuilder
-from ._memory import mapped_at_most
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

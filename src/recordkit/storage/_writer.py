@@ -17,12 +17,12 @@ import numpy as np
 from recordkit import progress, records
 from recordkit.errors import SchemaError, StorageError
 from recordkit.schema import Schema
+from recordkit.sizes import in_words
 
 from . import _compression
 from ._intake import at_row, batch_rows, schema_of_columns, size_of, with_row
 from ._lane import Lane
 from ._quarantine import BadRow, to_line
-from ._sizes import in_words
 from ._track import Track
 
 if TYPE_CHECKING:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from recordkit import progress, records
 from recordkit.errors import CorruptRecordError, StorageError, TargetExistsError
+from recordkit.sizes import in_words
 from recordkit.storage import Manifest, _disk, _names, create
 from recordkit.storage._bytes import LocalFile
 from recordkit.storage._damage import Damage
 from recordkit.storage._explain import diagnosed, how_to_accept
 from recordkit.storage._segments import Gap, segments
-from recordkit.storage._sizes import in_words
 from recordkit.storage._sniff import compression_of
 from recordkit.storage._walk import walk
 

@@ -16,7 +16,7 @@ from recordkit.columns import Batch
 from recordkit.errors import SchemaError
 from recordkit.pipeline import Pipeline
 from recordkit.schema import Schema
-from recordkit.storage._sizes import in_words
+from recordkit.sizes import in_words
 from recordkit.workers import AUTO, count
 
 from ._contents import Top

@@ -13,9 +13,9 @@ from recordkit import progress
 from recordkit.dataset._damage_log import DamageLog
 from recordkit.dataset._records import Records
 from recordkit.errors import RecordKitError, SchemaError
+from recordkit.memory import mapped_at_most
 from recordkit.schema import Schema
 from recordkit.storage import LocalFile, PipeFile, RecordFile
-from recordkit.storage._memory import mapped_at_most
 from recordkit.workers import AUTO, Workers, count
 
 from ._verify_file import verify_file

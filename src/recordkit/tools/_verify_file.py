@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from recordkit import _core
 from recordkit.errors import CorruptRecordError, WrongFileError
+from recordkit.memory import mapped_at_most
 from recordkit.records import CHUNK_BYTES, Reader
 from recordkit.storage import Damage, LocalFile, PipeFile, walk
 from recordkit.storage._checkpoints import Checkpoints
 from recordkit.storage._explain import diagnosed, how_to_accept, unstable_words
 from recordkit.storage._inflate import Inflated
 from recordkit.storage._members import members_of
-from recordkit.storage._memory import mapped_at_most
 from recordkit.storage._sniff import compression_of
 from recordkit.storage._streams import MemberStream, Sequential
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from recordkit.storage._sizes import in_words
+from recordkit.sizes import in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

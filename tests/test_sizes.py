@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordkit.storage._sizes import in_words, parse_size
+from recordkit.sizes import in_words, parse_size
 
 
 class TestParsing:
