@@ -7,6 +7,8 @@ namespace {
 // in it.
 constexpr uint8_t kNowhere[kPadding] = {};
 
+constexpr size_t kLine = 64;  // of the cache
+
 bool has_quick() {
 #if defined(__x86_64__)
   static const bool has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi");
@@ -61,44 +63,66 @@ template <bool quick, typename Each>
   }
 }
 
+// Goes over the entries of a step.
+[[gnu::always_inline]] inline void Abreast::pass(const Step& step, Places& at, Lane& unlike,
+                                                 uint64_t& wrong) {
+  const size_t size = step.name_size;
+#pragma GCC unroll 8
+  for (const uint8_t*& p : at) {
+    const uint64_t length = p[1];
+    Lane bytes;  // no function could return it: not all processors have a register of that size
+    std::memcpy(&bytes, p, sizeof bytes);
+    unlike |= (bytes ^ step.bytes) & step.mask;
+    wrong |= (p[size + 5] + size + 4) ^ length;
+    p += 2 + length;
+  }
+}
+
 template <bool quick>
 [[gnu::always_inline]] inline bool Abreast::take_alike(const Messages& messages, const Names::Slot* slots,
                                                        size_t row) {
-  std::array<const uint8_t*, kAtOnce> at;
+  Places at;
   for (size_t m = 0; m < kAtOnce; ++m) at[m] = messages[m].data();
-  Lane unlike = {}, lengths = {};
+  Lane unlike = {};
   uint64_t wrong = 0;
   const uint8_t** places = places_.data();
   // The next records stand behind these, as a rule. They are called for little by little, as there is room.
   const Bytes last = messages.back();
   const uint8_t* ahead = last.data() + last.size();
-  const uint8_t* ahead_end = ahead;
-  const size_t a_step = kAtOnce * last.size() / steps_.size() + 1;
-  for (const Step& step : steps_) {
-    for (ahead_end += a_step; ahead < ahead_end; ahead += 64) __builtin_prefetch(ahead);
-    const auto each = [&](const auto& use) __attribute__((always_inline)) {
+  const size_t a_step = kAtOnce * last.size() / steps_.size() / kLine + 1;
+  const auto call_for_more = [&]() __attribute__((always_inline)) {
+    // As many each time, so that the end of the loop comes as expected.
+    for (size_t i = 0; i < a_step; ++i, ahead += kLine) __builtin_prefetch(ahead);
+  };
+  const Step* const end = steps_.data() + steps_.size();
+  for (const Step* step = steps_.data(); step < end; ++step) {
+    call_for_more();
+    if (step->asked == Asked::number) {
+      const auto each = [&](const auto& use) __attribute__((always_inline)) {
 #pragma GCC unroll 2
-      for (size_t m = 0; m < kAtOnce; ++m) {
-        const uint8_t* const p = at[m];
-        const uint64_t length = p[1];
-        const Lane expected = step.bytes + ((Lane{} + p[1]) & step.lengths);
-        Lane bytes;  // no function could return it: not all processors have a register of that size
-        std::memcpy(&bytes, p, sizeof bytes);
-        unlike |= (bytes ^ expected) & step.mask;
-        if (step.asked != Asked::number) lengths |= expected;
-        use(m, p, length);
-        at[m] = p + 2 + length;
-      }
-    };
-    if (step.asked == Asked::number) {
-      store_numbers<quick>(step.taken, slots, row, wrong, each);
-    } else {
-      if (step.asked == Asked::other) places = std::copy(at.begin(), at.end(), places);
-      each([](size_t, const uint8_t*, uint64_t) {});
+        for (size_t m = 0; m < kAtOnce; ++m) {
+          const uint8_t* const p = at[m];
+          const uint64_t length = p[1];
+          const Lane expected = step->bytes + ((Lane{} + p[1]) & step->lengths);
+          Lane bytes;
+          std::memcpy(&bytes, p, sizeof bytes);
+          unlike |= (bytes ^ expected) & step->mask;
+          use(m, p, length);
+          at[m] = p + 2 + length;
+        }
+      };
+      store_numbers<quick>(step->taken, slots, row, wrong, each);
+      continue;
     }
+    if (step->asked == Asked::other) places = std::copy(at.begin(), at.end(), places);
+    Places passed = at;  // in registers, for as long as nothing is asked for
+    pass(*step, passed, unlike, wrong);
+    for (; step + 1 < end && step[1].asked == Asked::nothing; ++step) {
+      call_for_more();
+      pass(step[1], passed, unlike, wrong);
+    }
+    at = passed;
   }
-  // A length below 0, as of a name that is longer than its entry, has its top bit set; no letter has.
-  unlike |= lengths & 0x80;
   for (size_t i = 0; i < kLoaded; ++i) wrong |= unlike[i];
   for (size_t m = 0; m < kAtOnce; ++m)
     wrong |= static_cast<uint64_t>(at[m] - (messages[m].data() + messages[m].size()));
@@ -217,14 +241,14 @@ bool Abreast::learn_step(const uint8_t* p, const uint8_t* end, Names& names) {
   uint8_t bytes[kLoaded] = {}, lengths[kLoaded] = {}, mask[kLoaded] = {};
   std::memcpy(bytes, p, size + 6);
   bytes[1] = 0;
-  std::fill_n(mask, size + 6, uint8_t{0xff});
+  std::fill_n(mask, size + 5, uint8_t{0xff});
   mask[1] = 0x80;
   const auto goes_by_length = [&](size_t at, size_t less) {
     bytes[at] = static_cast<uint8_t>(0 - less);
     lengths[at] = mask[at] = 0xff;
   };
-  goes_by_length(size + 5, size + 4);
   Step step;
+  step.name_size = size;
   if (slot.field >= 0 && !slot.one_number) {
     step.asked = Asked::other;
     alike_.others.push_back(alike_.others.size());
@@ -236,6 +260,7 @@ bool Abreast::learn_step(const uint8_t* p, const uint8_t* end, Names& names) {
     alike_.fields.push_back(field);
     step.asked = Asked::number;
     step.taken = number_of(n, slot);
+    goes_by_length(size + 5, size + 4);
     bytes[size + 6] = slot.is_int ? 0x1a : 0x12;
     bytes[size + 8] = 0x0a;
     mask[size + 6] = mask[size + 8] = 0xff;

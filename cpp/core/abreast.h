@@ -61,6 +61,7 @@ class Abreast {
 
  private:
   static constexpr size_t kLoaded = 32;
+  using Places = std::array<const uint8_t*, kAtOnce>;
   using Lane [[gnu::vector_size(kLoaded)]] = uint8_t;
   static constexpr size_t kLongestEntry = 2 + 255;
   static constexpr size_t kMostSteps = 256;
@@ -78,8 +79,9 @@ class Abreast {
   //     0a L  0a k name  12 v  kind v-2  0a v-4  value    where it is a number that was asked for
   struct alignas(kLoaded) Step {
     Lane bytes = {};    // what is expected; of lengths, less L
-    Lane lengths = {};  // all bits where a length stands that goes by L
+    Lane lengths = {};  // of a number, all bits where a length stands that goes by L
     Lane mask = {};     // which bits have to be as expected; of L, that it is below 128
+    size_t name_size = 0;
     Asked asked = Asked::nothing;
     Number taken = {};
   };
@@ -94,6 +96,7 @@ class Abreast {
   bool forget();
   static Number number_of(size_t n, const Names::Slot& slot);
 
+  static void pass(const Step& step, Places& at, Lane& unlike, uint64_t& wrong);
   template <bool quick, typename Each>
   static void store_numbers(const Number& number, const Names::Slot* slots, size_t row, uint64_t& wrong,
                             const Each& each);
