@@ -17,11 +17,13 @@ constexpr ptrdiff_t kRoom = 32;
 
 // What a run leaves for the next.
 struct Learned {
-  explicit Learned(const std::vector<FieldSpec>& fields) : names(fields), abreast(names) {}
+  explicit Learned(const std::vector<FieldSpec>& fields)
+      : names(fields), abreast(names), a_record(fields.size()) {}
 
   Names names;
   Abreast abreast;
   bool mixed = false;
+  std::vector<double> a_record;  // of each field, how many values or bytes were gathered for one
 };
 
 // One call of decode: where it is, and what it has met.
@@ -41,6 +43,7 @@ class Decoder::Run {
     for (size_t f = 0; f < fields.size(); ++f) {
       if (fields[f].steps) lists_.emplace(fields[f].name, f);
       prepare(fields[f], columns[f]);
+      reserve(fields[f], columns[f], learned.a_record[f], chunk.size);
     }
     for (Names::Slot& slot : names_.slots) {
       if (!slot.one_number) continue;
@@ -48,6 +51,12 @@ class Decoder::Run {
       slot.to = slot.is_int ? reinterpret_cast<uint8_t*>(column.fixed_ints)
                             : reinterpret_cast<uint8_t*>(column.fixed_floats);
     }
+  }
+
+  // Notes for the next run how much was gathered.
+  void remember(std::vector<double>& a_record) const {
+    for (size_t f = 0; f < fields_.size() && rows_ != 0; ++f)
+      a_record[f] = static_cast<double>(gathered(fields_[f], columns_[f])) / static_cast<double>(rows_);
   }
 
   // Decodes the records from `row` on, and returns how many: one, or those that were taken abreast.
@@ -423,6 +432,22 @@ class Decoder::Run {
     return found;
   }
 
+  static size_t gathered(const FieldSpec& spec, const Column& column) {
+    if (spec.kind == Kind::bytes) return column.bytes.size();
+    return spec.kind == Kind::floats ? column.floats.size() : column.ints.size();
+  }
+
+  // Room for as much as the records before had, and a little more, so that growing copies nothing; yet no
+  // more than so many bytes can hold.
+  void reserve(const FieldSpec& spec, Column& column, double a_record, size_t bytes) const {
+    if (a_record == 0) return;
+    const double likely = 1.1 * a_record * static_cast<double>(rows_);
+    const size_t room = static_cast<size_t>(std::min(likely, static_cast<double>(bytes)));
+    if (spec.kind == Kind::bytes) column.bytes.reserve(room);
+    if (spec.kind == Kind::floats) column.floats.reserve(room);
+    if (spec.kind == Kind::int64s) column.ints.reserve(room);
+  }
+
   static int64_t value_count(const FieldSpec& spec, const Column& column) {
     if (spec.kind == Kind::bytes) return static_cast<int64_t>(column.byte_offsets.size()) - 1;
     return static_cast<int64_t>(spec.kind == Kind::floats ? column.floats.size() : column.ints.size());
@@ -660,6 +685,7 @@ DecodeFault Decoder::decode(const Chunk& chunk, size_t start, size_t stop,
     i += run.records(i - start, chunk, i, stop, sequence_);
     if (run.fault.what != DecodeFault::What::none) run.fault.record = i;
   }
+  run.remember(learned->a_record);
   std::lock_guard lock(mutex_);
   learned_.push_back(std::move(learned));
   return run.fault;

@@ -185,11 +185,12 @@ bool read_packed_int64s(Bytes packed, const uint8_t* readable_end, Array<int64_t
                         const uint8_t*& at) {
   const uint8_t* p = packed.data();
   const uint8_t* const end = p + packed.size();
-  int64_t* to = values.grow(packed.size());  // a value takes at least a byte
+  int64_t* to = values.grow(packed.size() + kMoreStored);  // a value takes at least a byte
   int64_t* const first = to;
-  const bool quick_pext = has_quick_pext();
+  const bool quick_pext = has_quick_pext(), wide = has_wide_varints();
   bool ok = true;
   while (p < end) {
+    if (wide && (p = read_varints_wide(p, end, readable_end, to)) == end) break;
     if (readable_end - p >= kVarintsLoaded) {
       const uint8_t* const before = p;
       const size_t size = static_cast<size_t>(end - p);

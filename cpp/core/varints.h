@@ -8,6 +8,8 @@
 #include <emmintrin.h>
 #endif
 
+#include <array>
+
 #include "core/crc32c.h"
 #include "core/wire.h"
 
@@ -83,5 +85,16 @@ inline const uint8_t* read_varints(const uint8_t* p, size_t size, int64_t*& to) 
   }
   return from;
 }
+
+// Whether this processor reads sixteen at once, of up to four bytes each.
+bool has_wide_varints();
+
+// Reads varints of up to four bytes that end before `end`, up to the first longer one or as far as
+// kVarintWindow bytes may be loaded, and moves `to` behind their values. Returns where the next one starts.
+//
+// REQUIRES: has_wide_varints(), and as many values may be stored as there are bytes, and kMoreStored more
+inline constexpr size_t kMoreStored = 15;
+const uint8_t* read_varints_wide(const uint8_t* p, const uint8_t* end, const uint8_t* readable_end,
+                                 int64_t*& to);
 
 }  // namespace recordkit
