@@ -10,8 +10,20 @@ namespace recordkit {
 // to the user: a stretch has 16 at least.
 class Faster {
  public:
+  // What is worth knowing for more work that may be alike.
+  struct Found {
+    bool second = false;
+    float first_pace = 0;
+  };
+
   // `clearly`: the share of the first way's time that the second may take.
   explicit Faster(double clearly) : clearly_(clearly) {}
+
+  // Goes on as another one did, and looks soon whether that is right.
+  Faster(double clearly, Found before)
+      : clearly_(clearly), second_(before.second), stretch_(kShortest), first_pace_(before.first_pace) {}
+
+  Found found() const { return {second_, static_cast<float>(first_pace_)}; }
 
   bool second() const { return second_; }
 
@@ -45,15 +57,6 @@ class Faster {
     }
     second_ = !second_;
     return true;
-  }
-
-  // For more work that may be alike: it goes on as this one does, and looks soon whether that is right.
-  Faster again() const {
-    Faster next = *this;
-    next.work_ = next.seconds_ = 0;
-    next.stretch_ = kShortest;
-    next.pause_ = kFirst;
-    return next;
   }
 
  private:

@@ -88,22 +88,12 @@ uint64_t likely_size(const Chunk& chunk, uint64_t offset, size_t max_records) {
   return have == 0 ? kFirstPiece : offset + (offset / have + 1) * (max_records - have);
 }
 
-// Which way was faster for the reader before: files are often alike, and short.
-class LastFound {
- public:
-  Faster get() {
-    std::lock_guard lock(mutex_);
-    return faster_.again();
-  }
-  void set(const Faster& faster) {
-    std::lock_guard lock(mutex_);
-    faster_ = faster;
-  }
+constexpr double kClearly = 0.85;
 
- private:
-  std::mutex mutex_;
-  Faster faster_{0.85};
-} last_found;
+// What the reader before has found: files are often alike, and short. No lock, for a child of a fork would
+// inherit one that a thread of its parent holds.
+std::atomic<Faster::Found> last_found;
+static_assert(std::atomic<Faster::Found>::is_always_lock_free);
 
 // A turn takes about as long as waking a thread does, so that it pays to stay awake for one.
 std::unique_lock<std::mutex> take_turn(std::mutex& mutex) {
@@ -127,10 +117,10 @@ RecordReader::RecordReader(std::unique_ptr<ByteSource> source, Limits limits, ui
       rest_(pool_->take()),
       file_offset_(file_offset),
       next_record_(first_record),
-      faster_(last_found.get()) {}
+      faster_(kClearly, last_found) {}
 
 RecordReader::~RecordReader() {
-  if (was_mapped_) last_found.set(faster_);
+  if (was_mapped_) last_found = faster_.found();
 }
 
 ReadResult RecordReader::next(size_t max_records, bool whole_count) {
@@ -269,7 +259,7 @@ bool RecordReader::copy_mapped(Chunk& chunk, size_t max_records, uint64_t max_by
   for (uint64_t size = 0; sound && chunk.records.size() < max_records && size < max_bytes;
        size = buffer->size() - lead)
     sound = copy_one(file_offset_ + size);
-  if (!sound || !map_->is_whole()) {
+  if (!sound || map_ == nullptr || !map_->is_whole()) {
     chunk.records.clear();
     map_.reset();
     return false;

@@ -58,10 +58,10 @@ TEST(the_next_goes_on_as_the_last_did_and_looks_soon) {
   work(good, 1'000, [](bool second, int) { return second ? 0.5 : 1; });
   work(bad, 1'000, [](bool second, int) { return second ? 2 : 1; });
 
-  Faster again = good.again();
+  Faster again(0.8, good.found());
   CHECK(again.second());
   CHECK(work(again, 200, [](bool second, int) { return second ? 2 : 1; }) < 100);
-  again = bad.again();
+  again = Faster(0.8, bad.found());
   CHECK(!again.second());
   CHECK(work(again, 200, [](bool second, int) { return second ? 0.5 : 1; }) > 100);
 }
