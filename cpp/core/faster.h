@@ -11,7 +11,7 @@ namespace recordkit {
 class Faster {
  public:
   // What is worth knowing for more work that may be alike.
-  struct Found {
+  struct alignas(8) Found {  // one word, which is taken and kept at once
     bool second = false;
     float first_pace = 0;
   };
