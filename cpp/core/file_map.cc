@@ -121,6 +121,13 @@ std::unique_ptr<FileMap> FileMap::of(int descriptor, uint64_t most_bytes, uint64
   return nullptr;
 }
 
+std::unique_ptr<FileMap> FileMap::of_cached(int descriptor, uint64_t most_bytes, uint64_t offset,
+                                            uint64_t size) {
+  std::unique_ptr<FileMap> map = of(descriptor, most_bytes, offset, size);
+  if (map != nullptr && !map->is_cached()) map.reset();
+  return map;
+}
+
 FileMap::~FileMap() {
   region_->size = 0;
   ::munmap(const_cast<uint8_t*>(data_), size_);
@@ -145,6 +152,7 @@ bool FileMap::is_guarded() {
 #else  // Elsewhere it has not been tried.
 
 std::unique_ptr<FileMap> FileMap::of(int, uint64_t, uint64_t, uint64_t) { return nullptr; }
+std::unique_ptr<FileMap> FileMap::of_cached(int, uint64_t, uint64_t, uint64_t) { return nullptr; }
 FileMap::~FileMap() = default;
 bool FileMap::is_whole() const { return false; }
 bool FileMap::is_cached() const { return false; }

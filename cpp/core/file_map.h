@@ -20,6 +20,11 @@ class FileMap {
   // would have more than `most_bytes`. REQUIRES: a page starts at `offset`
   static std::unique_ptr<FileMap> of(int descriptor, uint64_t most_bytes, uint64_t offset = 0,
                                      uint64_t size = UINT64_MAX);
+
+  // The same, and null if it is still on the disk: that is better read, for the system reads ahead further
+  // then.
+  static std::unique_ptr<FileMap> of_cached(int descriptor, uint64_t most_bytes, uint64_t offset,
+                                            uint64_t size);
   ~FileMap();
   FileMap(const FileMap&) = delete;
   FileMap& operator=(const FileMap&) = delete;

@@ -44,9 +44,7 @@ class Mapped {
       start_ = offset / kLargePage * kLargePage;
       end_ = start_ + kPart;
       map_.reset();
-      map_ = FileMap::of(descriptor_, most_bytes_, start_, kPart);
-      // What is still on the disk is better read: a map would fetch all that is near.
-      if (map_ != nullptr && !map_->is_cached()) map_.reset();
+      map_ = FileMap::of_cached(descriptor_, most_bytes_, start_, kPart);
     }
     if (map_ == nullptr || offset + size > start_ + map_->size()) return nullptr;
     std::memcpy(bytes_, map_->data() + (offset - start_), size);

@@ -17,10 +17,7 @@ size_t FileSource::read(uint64_t offset, uint8_t* to, size_t size) {
 }
 
 std::unique_ptr<const FileMap> FileSource::map(uint64_t offset, uint64_t size) {
-  std::unique_ptr<const FileMap> map = FileMap::of(descriptor_, most_mapped_, offset, size);
-  // What is still on the disk is better read: the system reads ahead further for that.
-  if (map != nullptr && !map->is_cached()) map.reset();
-  return map;
+  return FileMap::of_cached(descriptor_, most_mapped_, offset, size);
 }
 
 // Buffers come back here when the last chunk over them goes, so that reading a large file touches the same

@@ -1,5 +1,7 @@
 #include "core/varints.h"
 
+#include <array>
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif

@@ -8,8 +8,6 @@
 #include <emmintrin.h>
 #endif
 
-#include <array>
-
 #include "core/crc32c.h"
 #include "core/wire.h"
 

@@ -63,9 +63,8 @@ class Hashes {
 Checked check_mapped(int descriptor, uint64_t offset, uint64_t most_bytes) {
   const uint64_t from = offset / kLargePage * kLargePage;
   for (uint64_t size = kWindow;;) {
-    const std::unique_ptr<FileMap> map = FileMap::of(descriptor, most_bytes, from, size);
-    // What is still on the disk is better read: the system reads ahead further for that.
-    if (map == nullptr || map->size() < offset - from || !map->is_cached()) return {};
+    const std::unique_ptr<FileMap> map = FileMap::of_cached(descriptor, most_bytes, from, size);
+    if (map == nullptr || map->size() < offset - from) return {};
     Checked checked;
     const uint64_t needed = check_window({map->data(), map->size()}, offset - from, checked);
     if (!map->is_whole()) return {};

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from recordkit.errors import StateError
 from recordkit.schema import Schema
-from recordkit.storage import parse_size
+from recordkit.sizes import parse_size
 from recordkit.workers import AUTO, Workers
 
 from . import _explain, _order, _stages, _state

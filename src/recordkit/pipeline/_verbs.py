@@ -11,7 +11,7 @@ from recordkit import storage
 from recordkit.columns import Batch
 from recordkit.errors import StateError
 from recordkit.expressions import Expression
-from recordkit.storage import parse_size
+from recordkit.sizes import parse_size
 from recordkit.workers import AUTO, Workers
 from recordkit.workers import count as _count_workers
 

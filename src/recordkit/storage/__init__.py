@@ -3,8 +3,6 @@
 What is on disk is written down in docs/format.
 """
 
-from recordkit.sizes import parse_size
-
 from ._bytes import ByteFile, LocalFile, ObjectFile, OpenFiles, PipeFile, given_file
 from ._commit import commit, commit_with
 from ._create import append, create, discard, go_on_with, quarantined, write
@@ -58,7 +56,6 @@ __all__ = [
     "locate",
     "manifest_of",
     "new_layer",
-    "parse_size",
     "quarantined",
     "read_text_index",
     "recover",

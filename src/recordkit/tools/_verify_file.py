@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 _SMALL: Final = 8 << 20  # done before a second thread has started
 _CLEARLY: Final = 0.85  # measured: 0.6 where pages are large, 0.8 to 1.4 where they are small
-_SOME_CHUNKS: Final = 8  # as many bytes as are mapped at a time, or half of that
+_SOME_CHUNKS: Final = 8  # as many bytes as are mapped at a time
 _SHOWN_REPEATS: Final = 5
 
 
