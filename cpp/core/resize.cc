@@ -30,20 +30,6 @@ RECORDKIT_INLINE Four load_four(const float* from) {
 
 RECORDKIT_INLINE void store_four(float* to, Four values) { std::memcpy(to, &values, sizeof values); }
 
-// The old pixels that a new one is made of along an axis.
-struct Taps {
-  uint32_t first, last;
-  float part;        // of the last one, where there are no weights: the rest is the first's
-  uint32_t weights;  // where theirs stand
-};
-
-struct Axis {
-  std::vector<Taps> taps;
-  std::vector<float> weights;
-
-  bool is_between_two() const { return weights.empty(); }
-};
-
 // Positions are computed in single precision, step by step as TensorFlow does: in a wide picture the rounding
 // can be seen.
 float ratio(size_t from, size_t to) { return static_cast<float>(from) / static_cast<float>(to); }
@@ -90,18 +76,6 @@ Axis area_axis(size_t from, size_t to) {
     }
   }
   return axis;
-}
-
-Axis axis_of(Resampling how, size_t from, size_t to) {
-  switch (how) {
-    case Resampling::nearest:
-      return nearest_axis(from, to);
-    case Resampling::bilinear:
-      return bilinear_axis(from, to);
-    case Resampling::area:
-      break;
-  }
-  return area_axis(from, to);
 }
 
 // One row of floats of the rows of a picture.
@@ -294,6 +268,18 @@ std::vector<float> repeated(const float* values, size_t channels, size_t width) 
 
 }  // namespace
 
+Axis axis_of(Resampling how, size_t from, size_t to) {
+  switch (how) {
+    case Resampling::nearest:
+      return nearest_axis(from, to);
+    case Resampling::bilinear:
+      return bilinear_axis(from, to);
+    case Resampling::area:
+      break;
+  }
+  return area_axis(from, to);
+}
+
 template <typename From, typename To>
 void resize(const Pixels<const From>& from, const Pixels<To>& to, Resampling how, bool mirrored,
             const float* scale, const float* shift) {
@@ -320,5 +306,34 @@ template void resize(const Pixels<const float>&, const Pixels<uint8_t>&, Resampl
                      const float*);
 template void resize(const Pixels<const float>&, const Pixels<float>&, Resampling, bool, const float*,
                      const float*);
+
+template <typename To>
+RowWriter<To>::RowWriter(const Pixels<To>& to, const float* scale, const float* shift)
+    : to_(to),
+      scale_(repeated(scale, to.channels, to.width)),
+      shift_(repeated(shift, to.channels, to.width)) {
+#if RECORDKIT_X86
+  is_far_ = to.height * scale_.size() * sizeof(To) >= kFarBytes && __builtin_cpu_supports("avx2");
+#endif
+}
+
+template <typename To>
+RowWriter<To>::~RowWriter() {
+#if RECORDKIT_X86
+  if (is_far_) _mm_sfence();
+#endif
+}
+
+template <typename To>
+void RowWriter<To>::write(size_t row, const float* values) const {
+  To* const to = to_.data + static_cast<ptrdiff_t>(row) * to_.row_stride;
+#if RECORDKIT_X86
+  if (is_far_) return finish_far(values, scale_.data(), shift_.data(), scale_.size(), to);
+#endif
+  finish(values, scale_.data(), shift_.data(), scale_.size(), to);
+}
+
+template class RowWriter<uint8_t>;
+template class RowWriter<float>;
 
 }  // namespace recordkit
