@@ -27,7 +27,7 @@ mkdir -p "$out/findings"
 "$bin/cmake" --build "$out"
 
 failed=
-for target in records:records salvage:records decode:examples rewrite:examples encode:examples; do
+for target in records:records salvage:records decode:examples rewrite:examples encode:examples jpeg:jpegs; do
   seeds=$root/cpp/tests/corpus/${target#*:}
   target=${target%:*}
   mkdir -p "$out/learned/$target"

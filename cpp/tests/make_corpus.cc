@@ -6,6 +6,7 @@
 #include <map>
 
 #include "frames.h"
+#include "jpegs.h"
 #include "reference.h"
 
 using namespace recordkit;
@@ -160,6 +161,27 @@ Files examples() {
   return files;
 }
 
+Files jpegs() {
+  Files files;
+  const auto add = [&](const char* name, JpegPlan plan) {
+    Random random(1);
+    for (size_t i = plan.units_across() * plan.units_down() * plan.unit(); i > 0; --i) {
+      std::vector<int16_t> block(64);
+      for (uint64_t k = random.below(9); k > 0; --k)
+        block[random.below(64)] = static_cast<int16_t>(static_cast<int64_t>(random.below(120)) - 60);
+      plan.blocks.push_back(std::move(block));
+    }
+    files[name] = written(plan);
+  };
+  add("grey", {9, 15, 1});
+  add("colour", {8, 17, 3});
+  add("colour-halved-across", {8, 17, 3, 2, 1});
+  add("colour-halved-down", {17, 8, 3, 1, 2});
+  add("colour-halved", {17, 20, 3, 2, 2});
+  add("restarts", {8, 24, 3, 1, 1, 1});
+  return files;
+}
+
 void write(const std::filesystem::path& folder, const Files& files) {
   std::filesystem::create_directories(folder);
   for (const auto& [name, bytes] : files) std::ofstream(folder / name, std::ios::binary) << bytes;
@@ -171,4 +193,5 @@ int main(int count, char** arguments) {
   if (count != 2) return 1;
   write(std::filesystem::path(arguments[1]) / "records", records());
   write(std::filesystem::path(arguments[1]) / "examples", examples());
+  write(std::filesystem::path(arguments[1]) / "jpegs", jpegs());
 }

@@ -10,6 +10,7 @@
 
 #include "examples.h"
 #include "frames.h"
+#include "jpegs.h"
 
 using namespace recordkit;
 
@@ -19,6 +20,7 @@ int fuzz_salvage(const uint8_t*, size_t);
 int fuzz_decode(const uint8_t*, size_t);
 int fuzz_rewrite(const uint8_t*, size_t);
 int fuzz_encode(const uint8_t*, size_t);
+int fuzz_jpeg(const uint8_t*, size_t);
 }
 
 namespace {
@@ -37,6 +39,7 @@ constexpr Target kTargets[] = {
     {"rewrite", fuzz_rewrite, "examples", hostile_example},
     {"encode", fuzz_encode, "examples",
      [](Choices& choices) { return std::string(as_text(choices.rest())); }},
+    {"jpeg", fuzz_jpeg, "jpegs", hostile_jpeg},
 };
 
 std::vector<std::string> seeds_in(const std::filesystem::path& folder) {

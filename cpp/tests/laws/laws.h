@@ -22,4 +22,7 @@ void rewrite_law(Bytes payload, Bytes choices);
 // Choices of a table: encoding and decoding gives it back.
 void encode_law(Bytes choices);
 
+// A JPEG's bytes: whether it is decoded depends on the size alone, and both ways of decoding give the same.
+void jpeg_law(Bytes file);
+
 }  // namespace recordkit
