@@ -1,5 +1,6 @@
 // Pictures as arrays.
 #include "bindings/bindings.h"
+#include "core/jpeg.h"
 #include "core/resize.h"
 
 namespace recordkit {
@@ -10,6 +11,13 @@ using Source = nb::ndarray<nb::ro, nb::ndim<3>, nb::device::cpu>;
 using Target = nb::ndarray<nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using Factors = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
+template <typename To>
+Pixels<To> pixels_of(const Target& target) {
+  const size_t width = target.shape(1), channels = target.shape(2);
+  return {static_cast<To*>(target.data()), target.shape(0), width, channels,
+          static_cast<ptrdiff_t>(width * channels)};
+}
+
 template <typename From, typename To>
 void resize_array(const Source& source, const Target& target, Resampling how, const Factors& scale,
                   const Factors& shift) {
@@ -18,10 +26,8 @@ void resize_array(const Source& source, const Target& target, Resampling how, co
   const bool mirrored = width > 1 && source.stride(1) < 0;
   if (mirrored) data += static_cast<ptrdiff_t>(width - 1) * source.stride(1);
   const Pixels<const From> from{data, height, width, channels, source.stride(0)};
-  const Pixels<To> to{static_cast<To*>(target.data()), target.shape(0), target.shape(1), channels,
-                      static_cast<ptrdiff_t>(target.shape(1) * channels)};
   const nb::gil_scoped_release release;
-  resize(from, to, how, mirrored, scale.data(), shift.data());
+  resize(from, pixels_of<To>(target), how, mirrored, scale.data(), shift.data());
 }
 
 // Whether the pixels of a row stand side by side, from left to right or from right to left.
@@ -36,11 +42,12 @@ bool has_size(const auto& pixels) {
   return fits(pixels.shape(0)) && fits(pixels.shape(1)) && pixels.shape(2) >= 1;
 }
 
+bool is_method(int how) { return how >= 0 && how <= static_cast<int>(Resampling::area); }
+
 void resize_pixels(Source source, Target target, int how, Factors scale, Factors shift) {
   const size_t channels = source.shape(2);
   if (!has_size(source) || !has_size(target) || target.shape(2) != channels || scale.size() != channels ||
-      shift.size() != channels || how < 0 || how > static_cast<int>(Resampling::area) ||
-      !has_whole_rows(source))
+      shift.size() != channels || !is_method(how) || !has_whole_rows(source))
     throw nb::value_error(
         "pictures of pixels, with as many channels each, a factor for each, and whole rows");
   const auto method = static_cast<Resampling>(how);
@@ -55,9 +62,35 @@ void resize_pixels(Source source, Target target, int how, Factors scale, Factors
   return resize_array<float, float>(source, target, method, scale, shift);
 }
 
+bool decode_jpeg(JpegDecoder& decoder, nb::handle picture, Target target, int how, Factors scale,
+                 Factors shift) {
+  const size_t channels = target.shape(2);
+  if (!has_size(target) || scale.size() != channels || shift.size() != channels || !is_method(how))
+    throw nb::value_error("a picture of pixels, and a factor for each channel");
+  const auto method = static_cast<Resampling>(how);
+  const bool to_bytes = target.dtype() == nb::dtype<uint8_t>();
+  if (!to_bytes && target.dtype() != nb::dtype<float>()) throw nb::type_error("uint8 or float32");
+  const BufferView view(picture);
+  const nb::gil_scoped_release release;
+  if (to_bytes)
+    return decoder.decode(view.bytes(), pixels_of<uint8_t>(target), method, scale.data(), shift.data());
+  return decoder.decode(view.bytes(), pixels_of<float>(target), method, scale.data(), shift.data());
+}
+
 }  // namespace
 
 void bind_pictures(nb::module_& m) {
+  nb::class_<JpegDecoder>(m, "JpegDecoder",
+                          "Decodes JPEGs straight to a size; for one thread at a time, as it keeps memory.")
+      .def(nb::init<bool>(), "is_portable"_a = false)
+      .def("decode", &decode_jpeg, "picture"_a, "target"_a.noconvert(), "how"_a, "scale"_a, "shift"_a,
+           nb::sig("def decode(self, picture: typing_extensions.Buffer, "
+                   "target: numpy.typing.NDArray[typing.Any], how: int, "
+                   "scale: numpy.typing.NDArray[numpy.float32], "
+                   "shift: numpy.typing.NDArray[numpy.float32]) -> bool"),
+           "Fill a picture [h,w,c] as `resize` would with the JPEG's pixels. False if it is another kind of "
+           "JPEG than "
+           "most, not a sound one, or smaller.");
   m.def("resize", &resize_pixels, "source"_a, "target"_a.noconvert(), "how"_a, "scale"_a, "shift"_a,
         nb::sig(
             "def resize(source: numpy.typing.NDArray[typing.Any], target: numpy.typing.NDArray[typing.Any], "

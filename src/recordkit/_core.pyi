@@ -253,6 +253,18 @@ def permute(indices: numpy.typing.NDArray[numpy.int64], count: int, seed: int, e
     Return the images of indices under a keyed bijection of [0, count); seed, epoch and salt are less than 2**64.
     """
 
+class JpegDecoder:
+    """
+    Decodes JPEGs straight to a size; for one thread at a time, as it keeps memory.
+    """
+
+    def __init__(self, is_portable: bool = False) -> None: ...
+
+    def decode(self, picture: Buffer, target: numpy.typing.NDArray[Any], how: int, scale: numpy.typing.NDArray[numpy.float32], shift: numpy.typing.NDArray[numpy.float32]) -> bool:
+        """
+        Fill a picture [h,w,c] as `resize` would with the JPEG's pixels. False if it is another kind of JPEG than most, not a sound one, or smaller.
+        """
+
 def resize(source: numpy.typing.NDArray[Any], target: numpy.typing.NDArray[Any], how: int, scale: numpy.typing.NDArray[numpy.float32], shift: numpy.typing.NDArray[numpy.float32]) -> None:
     """
     Fill one picture [h,w,c] with another, resized (0 nearest, 1 bilinear, 2 area), times `scale` plus `shift` of each channel.

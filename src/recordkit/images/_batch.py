@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
+from recordkit import _core
 from recordkit.errors import CorruptRecordError, SchemaError
 
 from ._arrays import checked_dtype, checked_size, factors, normalise, number_of, resize_into
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
     from typing_extensions import Buffer
 
-    from ._arrays import Method, PixelType
+    from ._arrays import Factors, Method, PixelType
     from ._headers import Header, Picture
 
 _KEPT: Final = 256 << 20  # bytes in all
@@ -66,8 +67,8 @@ def decode_batch(
             None for those that it has, which must then be the same for all of one array.
         dtype: "uint8", or "float32" with `(value * scale - mean) / std`. Of a PNG of 16 bits the upper 8 are taken.
         method: "bilinear", "area" or "nearest".
-        scaled: Whether a JPEG may be decoded at a half, a quarter or an eighth where that is still as large as `size`:
-            faster, but not quite the same pixels.
+        scaled: Whether a JPEG may be decoded straight to a smaller `size`: faster, and nearly the same pixels. One of a
+            rarer kind, such as a progressive one, is decoded at a half, a quarter or an eighth if that is large enough.
         scale: What every value of 0 to 255 is multiplied by; 1 / 255 gives 0 to 1.
         mean: One number, or one for each channel.
         std: Likewise.
@@ -107,6 +108,8 @@ def decode_batch(
     batch = _memory.array(shape, wanted) if out is None else _checked_out(out, shape, wanted)
     scratch = _Scratch()
     for place, picture in enumerate(pictures):
+        if wish.scaled and _is_decoded(picture, batch[place], wish, number, by, scratch.decoder):
+            continue
         pixels = _pixels(place, picture, wish, scratch)
         if pixels.shape[-1] != shape[-1]:
             raise _other_channels(place, shape[-1], pixels.shape[-1])
@@ -145,15 +148,31 @@ _memory = _Memory()
 
 
 class _Scratch:
-    """Memory for the pixels of one picture, used again for the next."""
+    """Memory for the pixels of one picture, and what decodes to a size: used again for the next."""
 
     def __init__(self) -> None:
         self._memory = np.empty(0, np.uint8)
+        self.decoder = _core.JpegDecoder()
 
     def room_for(self, size: int) -> NDArray[np.uint8]:
         if len(self._memory) < size:
             self._memory = np.empty(size, np.uint8)
         return self._memory
+
+
+def _is_decoded(
+    picture: Any, target: NDArray[Any], wish: _Wish, method: int, by: Factors, decoder: _core.JpegDecoder
+) -> bool:
+    """Return whether a picture is a JPEG that could be decoded straight to its place in the batch.
+
+    If it is not, or is damaged, others decode it or say why they cannot.
+    """
+    try:
+        data = _checked_picture(picture)
+        channels = wish.channels or header_of(data).channels
+        return channels == target.shape[-1] and decoder.decode(data, target, method, *by)
+    except (CorruptRecordError, SchemaError):
+        return False
 
 
 def _pixels(place: int, picture: Any, wish: _Wish, scratch: _Scratch | None = None) -> NDArray[np.uint8]:
@@ -171,9 +190,9 @@ def _pixels(place: int, picture: Any, wish: _Wish, scratch: _Scratch | None = No
 
 
 def _divisor(header: Header, wish: _Wish) -> int:
-    """Return what to divide a JPEG's sides by while it is decoded.
+    """Return what libjpeg is to divide a JPEG's sides by while it decodes one that only libjpeg can.
 
-    libjpeg could also decode at 3/8, 5/8 and so on; but it has fast code for halves only, and takes longer for those.
+    It could also decode at 3/8, 5/8 and so on; but it has fast code for halves only, and takes longer for those.
     """
     if wish.size is None or not wish.scaled or header.components == 4:
         return 1

@@ -9,6 +9,8 @@ import numpy as np
 
 from recordkit import images
 from recordkit.errors import CorruptRecordError, InvalidArgumentError, MalformedPayloadError
+from recordkit.images._decode import jpeg_pixels
+from recordkit.images._headers import header_of
 
 from . import _dtypes
 from ._dtypes import as_dtype
@@ -238,12 +240,20 @@ def _decoded(data: bytes, channels: int, *, dct: Literal["accurate", "fast"] = "
         message = f"channels: expected 0, 1, 3 or 4, found {channels}"
         raise InvalidArgumentError(message)
     try:
-        size = None
         if ratio > 1 and images.kind(data) == "jpeg":
-            size = [-(-side // ratio) for side in images.size(data)[:2]]
-        return images.decode_batch([data], size, channels=channels or None, dct=dct, scaled=size is not None)[0]
+            return _divided(data, channels or None, dct, ratio)
+        return images.decode_batch([data], channels=channels or None, dct=dct)[0]
     except CorruptRecordError as error:
         raise _malformed(error) from None
+
+
+def _divided(data: bytes, channels: int | None, dct: Literal["accurate", "fast"], ratio: int) -> Any:
+    """Return the pixels of a JPEG whose sides libjpeg divides while it decodes, as TensorFlow has it done."""
+    header = header_of(data)
+    if header.components != 4:
+        return jpeg_pixels(data, header, channels, dct=dct, divisor=ratio)
+    size = [-(-side // ratio) for side in (header.height, header.width)]
+    return images.decode_batch([data], size, channels=channels)[0]
 
 
 def _deep(data: bytes, channels: int) -> Any:
