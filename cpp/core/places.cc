@@ -92,10 +92,7 @@ class Window {
   Clock::time_point since_;
 };
 
-}  // namespace
-
-Hops hop_over(int descriptor, uint64_t offset, size_t max_records, uint64_t most_mapped) {
-  const uint64_t file_size = size_of(descriptor);
+Hops hop_over(int descriptor, uint64_t file_size, uint64_t offset, size_t max_records, uint64_t most_mapped) {
   Window window(descriptor, most_mapped);
   Hops hops;
   hops.offset = offset;
@@ -125,6 +122,17 @@ Hops hop_over(int descriptor, uint64_t offset, size_t max_records, uint64_t most
     window.hopped(record_size);
   }
   return hops;
+}
+
+}  // namespace
+
+Hops hop_over(int descriptor, uint64_t offset, size_t max_records, uint64_t most_mapped) {
+  const uint64_t file_size = size_of(descriptor);
+  Hops hops = hop_over(descriptor, file_size, offset, max_records, most_mapped);
+  // In a map, the page in which a file that was cut short meanwhile ends goes on with zeros, and they would
+  // be taken for a footer, or for a header that is not sound.
+  if (size_of(descriptor) >= file_size) return hops;
+  return hop_over(descriptor, file_size, offset, max_records, 0);
 }
 
 }  // namespace recordkit

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "check.h"
+#include "choices.h"
 #include "frames.h"
 #include "held.h"
 
@@ -70,18 +71,22 @@ TEST(hopping_finds_faults_anywhere) {
 TEST(a_file_may_be_cut_short_while_it_is_hopped_over) {
   const std::string bytes = many_records(3'000, 6'000);
   const Chunk chunk = scanned(bytes);
-  for (int round = 0; round < 40; ++round) {
+  Random random(9);
+  for (int round = 0; round < 200; ++round) {
     const Held file(bytes);
 
+    const uint64_t size = random.below(bytes.size()), wait = random.below(2'000);
     std::thread cut([&] {
-      std::this_thread::sleep_for(std::chrono::microseconds(50 * round));
-      CHECK_EQ(::ftruncate(file, 200'000 * round + 50), 0);
+      std::this_thread::sleep_for(std::chrono::microseconds(wait));
+      CHECK_EQ(::ftruncate(file, static_cast<off_t>(size)), 0);
     });
     const Hops hops = hop_over(file, 0, SIZE_MAX, kPlenty);
     cut.join();
 
-    for (size_t i = 0; i < hops.lengths.size(); ++i)
+    for (size_t i = 0; i < hops.lengths.size(); ++i) {
       CHECK_EQ(hops.lengths.data()[i], chunk.records[i].length);
+      CHECK_EQ(hops.payload_crcs.data()[i], chunk.payload_crc(i));
+    }
     CHECK(hops.fault != Fault::bad_length_crc);  // it is torn
     if (hops.fault == Fault::none) CHECK_EQ(hops.lengths.size(), chunk.records.size());
   }
