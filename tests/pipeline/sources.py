@@ -68,6 +68,9 @@ class InMemory:
             return numbers.tolist()
         return Batch({"id": numbers, "text": BytesColumn.of([f"n{n}" for n in numbers], text=True)}, len(numbers))
 
+    def expect(self, count: int) -> None:
+        assert count >= 0
+
     def load(self, numbers: NDArray[np.int64]) -> _Loaded:
         return _Loaded(self, numbers)
 

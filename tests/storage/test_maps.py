@@ -57,6 +57,17 @@ class TestMapped:
         assert len(found[2]) == path.stat().st_size
         assert found[3] is found[2]
 
+    def test_a_file_is_mapped_at_once_when_it_will_be_read_at_many_places(self, path: Path) -> None:
+        few, many = LocalFile(path), LocalFile(path)
+
+        few.will_be_read(PIECES // 2)
+        many.will_be_read(2 * PIECES)
+
+        assert few.map is None
+        assert many.map is not None
+        many.close()
+        assert many.map is None
+
     def test_records_are_the_same_before_and_after(self, path: Path) -> None:
         file = opened(path)
 
@@ -125,6 +136,17 @@ class TestMapped:
 
         assert list(fetch([file], np.zeros(2, np.int64), np.array([7, 3]))) == [PAYLOADS[7], PAYLOADS[3]]
         assert file.map is None
+
+
+@pytest.mark.parametrize(("wanted", "mapped"), [(len(PAYLOADS), True), (PIECES // 2, False)])
+def test_files_are_mapped_when_a_shuffle_begins_that_reads_them_at_many_places(
+    path: Path, wanted: int, mapped: bool
+) -> None:
+    pipe = rk.open(path, raw=True).shuffle(7).take(wanted).batch(1)
+
+    with iter(pipe) as batches:
+        next(batches)
+        assert (str(path) in Path("/proc/self/maps").read_text()) is mapped
 
 
 CUT_SHORT = """

@@ -18,6 +18,7 @@ from ._damage_log import DamageLog
 from ._dataset import Dataset
 from ._layered import Stack
 from ._records import Records
+from ._source import FILES_OPEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from recordkit.storage import ByteFile, Located
 
     from ._damage_log import OnError
-
-_FILES_OPEN = 128
 
 
 def open(  # noqa: A001 - the verb that a user would say
@@ -127,7 +126,7 @@ def _finish_publishing(where: str | os.PathLike[str] | Sequence[str | os.PathLik
 
 def _files(located: Located | None, max_record_bytes: int) -> list[RecordFile]:
     assert located is not None
-    open_files = OpenFiles(_FILES_OPEN, len(located.files))
+    open_files = OpenFiles(FILES_OPEN, len(located.files))
     manifest = located.manifest
     changed = set(located.changed)
     shards = {shard.name: shard for shard in manifest.shards} if manifest is not None else {}

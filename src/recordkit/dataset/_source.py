@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ._batching import Making, Part
     from ._records import Fetched, Records
 
+FILES_OPEN = 128  # at most; of more, some are closed while others are read
 _AHEAD_BYTES = 128 << 20  # of compressed files, whose records are had by decompressing many others
 
 
@@ -110,6 +111,13 @@ class RecordSource:
         files = len(self.records.files)
         count = f"{self.count():,} records in " if self.indexed else ""
         return f"{self.name}: {count}{files:,} {'file' if files == 1 else 'files'}"
+
+    def expect(self, count: int) -> None:
+        """Take notice that so many records will be asked for, anywhere among them."""
+        files, total = self.records.files, max(1, self.count())
+        if len(files) <= FILES_OPEN:
+            for file, records in zip(files, np.diff(self.ends, prepend=0).tolist(), strict=True):
+                file.will_be_read(records * count // total)
 
     def load(self, numbers: NDArray[np.int64]) -> _Loaded:
         """Read records."""

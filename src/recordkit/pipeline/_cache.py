@@ -244,6 +244,9 @@ class Cached:
         """Return what is kept where, for people."""
         return f"{self.name}, kept in {'memory' if self.path is None else self.path} once they are made"
 
+    def expect(self, count: int) -> None:
+        """Elements are had at once already."""
+
     def place(self, number: int) -> str:
         """Name an element."""
         return f"{self.name}: element {number} of its cache"

@@ -80,6 +80,10 @@ class Source(Facts, Protocol):
         """Return how many records there are."""
         ...
 
+    def expect(self, count: int) -> None:
+        """Take notice that so many records will be loaded, from anywhere."""
+        ...
+
     def load(self, numbers: NDArray[np.int64]) -> Loaded:
         """Read records."""
         ...
@@ -274,8 +278,10 @@ class Ordered:
             spans = Spans(fetch, sizes)
             yield from self._marked(in_processes(spans.all(), fetch.make, self.workers.count), order, sizes)
             return
-        count = _workers.count(self.workers)
-        spans = Spans(fetch, sizes, self._ahead(), count)
+        count, ahead = _workers.count(self.workers), self._ahead()
+        if ahead is None:
+            source.expect(order.count)
+        spans = Spans(fetch, sizes, ahead, count)
         grow = self.workers == AUTO and bool(self.section.steps)
         crew = Crew(count, spans.take, fetch.make, lambda: spans.failure, grow=grow)
         self.profile.watch(crew)

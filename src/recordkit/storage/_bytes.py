@@ -102,17 +102,28 @@ class LocalFile:
 
     @property
     def map(self) -> _core.FileMap | None:
-        """The open file as memory, once it was read at so many places that a map takes less time than reading."""
+        """The open file as memory, once it is read at so many places that a map takes less time than reading."""
         if self._map is not None and not self._map.is_whole:
             self._map = None
+        elif self._reads and not self._was_mapped:
+            self._map_if_worth_it()
         return self._map
+
+    def _map_if_worth_it(self) -> None:
+        if self._reads * _MAPPED_AT_ONCE < os.fstat(self.descriptor).st_size:
+            return
+        with self._lock:
+            if not self._was_mapped:
+                self._map = _core.map_file(self._descriptor, mapped_at_most())
+                self._was_mapped = True
 
     def was_read(self, places: int) -> None:
         """Take notice that the open file was read at so many places, each by itself."""
         self._reads += places
-        if not self._was_mapped and self._reads * _MAPPED_AT_ONCE >= os.fstat(self.descriptor).st_size:
-            self._was_mapped = True
-            self._map = _core.map_file(self.descriptor, mapped_at_most())
+
+    def will_be_read(self, places: int) -> None:
+        """Take notice that it will be, before it is closed, unless others want to be open."""
+        self._reads = max(self._reads, places)
 
     def close(self) -> None:
         """Let go of the descriptor; reading again opens the file again."""

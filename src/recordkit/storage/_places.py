@@ -41,6 +41,7 @@ class Places:
     def __init__(self, index: Index) -> None:
         self.index = index
         self._table = _core.PlaceTable(len(index), BLOCK)
+        self._loading = threading.Lock()
 
     def __len__(self) -> int:
         return len(self.index)
@@ -58,8 +59,11 @@ class Places:
         Raises:
             ValueError: One is damaged.
         """
-        for number, (starts, sizes) in zip(blocks, self.index.blocks(blocks), strict=True):
-            table.put(number, starts, sizes)
+        with self._loading:
+            # Threads that begin together want the same ones.
+            lacking = table.lacking(np.array(blocks, np.int64) * BLOCK)
+            for number, (starts, sizes) in zip(lacking, self.index.blocks(lacking), strict=True):
+                table.put(number, starts, sizes)
 
     def one(self, number: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Return where the frame of a record starts and how long it is, as arrays of one."""

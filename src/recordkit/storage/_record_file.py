@@ -335,6 +335,11 @@ class RecordFile:
         assert isinstance(self.file, LocalFile)
         self.file.was_read(places)
 
+    def will_be_read(self, places: int) -> None:
+        """Take notice that a file of this machine will be read at so many places."""
+        if isinstance(self.file, LocalFile):
+            self.file.will_be_read(places)
+
     def give_back(self) -> None:
         """Let the file be closed when others are wanted."""
         assert isinstance(self.file, LocalFile)
