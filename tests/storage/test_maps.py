@@ -4,13 +4,13 @@ import os
 import pickle
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 import recordkit as rk
-from recordkit import memory
+from recordkit import _core, memory
 from recordkit.storage import LocalFile, OpenFiles, RecordFile, fetch
 from tests.dataset.files import save
 
@@ -139,14 +139,21 @@ class TestMapped:
 
 
 @pytest.mark.parametrize(("wanted", "mapped"), [(len(PAYLOADS), True), (PIECES // 2, False)])
-def test_files_are_mapped_when_a_shuffle_begins_that_reads_them_at_many_places(
-    path: Path, wanted: int, mapped: bool
+def test_files_are_mapped_before_a_shuffle_reads_them_at_many_places(
+    path: Path, wanted: int, mapped: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pipe = rk.open(path, raw=True).shuffle(7).take(wanted).batch(1)
+    found: list[bool] = []
+    fetch_numbers = _core.fetch_numbers
 
-    with iter(pipe) as batches:
-        next(batches)
-        assert (str(path) in Path("/proc/self/maps").read_text()) is mapped
+    def seen(descriptors: Any, maps: Any, *rest: Any) -> Any:
+        found.append(maps[0] is not None)
+        return fetch_numbers(descriptors, maps, *rest)
+
+    monkeypatch.setattr(_core, "fetch_numbers", seen)
+    given = [payload for batch in rk.open(path, raw=True).shuffle(7).take(wanted).batch(10) for payload in batch]
+
+    assert len(set(given)) == wanted
+    assert found[0] is mapped
 
 
 CUT_SHORT = """
