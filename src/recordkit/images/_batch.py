@@ -107,8 +107,9 @@ def decode_batch(
     by = factors(shape[-1], scale, mean, std)
     batch = _memory.array(shape, wanted) if out is None else _checked_out(out, shape, wanted)
     scratch = _Scratch()
+    to_size = _core.JpegDecoder() if wish.scaled else None
     for place, picture in enumerate(pictures):
-        if wish.scaled and _is_decoded(picture, batch[place], wish, number, by, scratch.decoder):
+        if to_size is not None and _is_decoded(picture, batch[place], wish, number, by, to_size):
             continue
         pixels = _pixels(place, picture, wish, scratch)
         if pixels.shape[-1] != shape[-1]:
@@ -148,11 +149,10 @@ _memory = _Memory()
 
 
 class _Scratch:
-    """Memory for the pixels of one picture, and what decodes to a size: used again for the next."""
+    """Memory for the pixels of one picture, used again for the next."""
 
     def __init__(self) -> None:
         self._memory = np.empty(0, np.uint8)
-        self.decoder = _core.JpegDecoder()
 
     def room_for(self, size: int) -> NDArray[np.uint8]:
         if len(self._memory) < size:
