@@ -115,7 +115,7 @@ class Sizes:
     size: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.most = max(self.unit, self.most // self.unit * self.unit)
+        self.most = max(self.unit, (self.most + self.unit // 2) // self.unit * self.unit)
         self.size = min(self.most, -(-_FIRST_BLOCK // self.unit) * self.unit)
 
     def learn(self, records: int, seconds: float) -> None:
