@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <memory>
+#include <optional>
 #include <system_error>
 
 #include "core/array.h"
@@ -58,6 +59,19 @@ nb::object to_numpy(Array<T>&& array) {
   held.release();
   return nb::cast(NumpyArray<T>(data, {size}, owner));
 }
+
+// Lets other threads run while there is much to do: to get the GIL back takes as long as going through so
+// many numbers does.
+class ReleaseForMany {
+ public:
+  explicit ReleaseForMany(size_t count) {
+    constexpr size_t kMany = 16 << 10;
+    if (count > kMany) release_.emplace();
+  }
+
+ private:
+  std::optional<nb::gil_scoped_release> release_;
+};
 
 // What `work` returns, done while other threads may run; what the system refused becomes an OSError.
 template <typename Work>

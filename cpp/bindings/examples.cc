@@ -9,8 +9,10 @@
 #include <optional>
 
 #include "bindings/bindings.h"
+#include "bindings/place_list.h"
 #include "core/decode.h"
 #include "core/encode.h"
+#include "core/gather.h"
 #include "core/rewrite.h"
 #include "core/survey.h"
 
@@ -78,6 +80,13 @@ nb::object column_to_python(const FieldSpec& spec, Column& column) {
                         or_none(std::move(column.value_offsets)), or_none(std::move(column.step_offsets)));
 }
 
+nb::list columns_to_python(const Decoder& decoder, std::vector<Column>& columns) {
+  nb::list result;
+  for (size_t f = 0; f < columns.size(); ++f)
+    result.append(column_to_python(decoder.fields()[f], columns[f]));
+  return result;
+}
+
 nb::object decode(const Decoder& decoder, const Chunk& chunk, size_t start, size_t stop, Ints ints,
                   Floats floats) {
   if (start > stop || stop > chunk.records.size()) throw nb::index_error("no such records in the chunk");
@@ -91,10 +100,18 @@ nb::object decode(const Decoder& decoder, const Chunk& chunk, size_t start, size
   if (fault.what != DecodeFault::What::none)
     return nb::make_tuple(static_cast<int>(fault.what), static_cast<int>(fault.wire), fault.record,
                           fault.byte, fault.field, static_cast<int>(fault.found_kind), fault.found_count);
-  nb::list result;
-  for (size_t f = 0; f < columns.size(); ++f)
-    result.append(column_to_python(decoder.fields()[f], columns[f]));
-  return result;
+  return columns_to_python(decoder, columns);
+}
+
+nb::object gather_listed(const Decoder& decoder, const std::vector<const FileMap*>& maps,
+                         const PlaceList& list, size_t start, size_t stop, Ints ints, Floats floats) {
+  if (maps.size() != list.files) throw nb::value_error("as many maps as files");
+  if (start > stop || stop > list.places.size()) throw nb::index_error("there are no such places");
+  std::vector<Column> columns(decoder.fields().size());
+  place_in_blocks(decoder, stop - start, ints, floats, columns);
+  const bool all = without_gil(
+      [&] { return gather(decoder, std::span(list.places).subspan(start, stop - start), maps, columns); });
+  return all ? nb::object(columns_to_python(decoder, columns)) : nb::none();
 }
 
 // (name, kind, steps, count or -1, values, byte_offsets, value_offsets, step_offsets, states)
@@ -248,7 +265,15 @@ void bind_examples(nb::module_& m) {
                    "tuple[int, int, int, int, int, int, int]"),
            "Return a list with an element a field, or a tuple of the facts of a fault: (what, wire, record, "
            "byte, "
-           "field, found kind, found count). Fixed numbers go into the blocks, one field behind the other.");
+           "field, found kind, found count). Fixed numbers go into the blocks, one field behind the other.")
+      .def("gather", &gather_listed, "maps"_a, "places"_a, "start"_a, "stop"_a, "ints"_a.noconvert(),
+           "floats"_a.noconvert(),
+           nb::sig("def gather(self, maps: collections.abc.Sequence[FileMap | None], places: PlaceList, "
+                   "start: int, stop: int, ints: numpy.typing.NDArray[numpy.int64], "
+                   "floats: numpy.typing.NDArray[numpy.float32]) -> list[tuple[typing.Any, ...] | None] | "
+                   "None"),
+           "Return what `decode` returns for the records at places [start, stop), taken from maps; None "
+           "where some are in none, or one is not sound or not what is asked for.");
   m.def("encode", &encode_columns, "columns"_a, "rows"_a, "sequence"_a,
         nb::sig("def encode(columns: list[tuple[typing.Any, ...]], rows: int, sequence: bool) -> "
                 "tuple[int, int, Chunk]"),

@@ -18,7 +18,7 @@ nb::object permute(nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::dev
     images.push(index);
   }
   {
-    const nb::gil_scoped_release release;
+    const ReleaseForMany release(images.size());
     Permutation(count, seed, epoch, salt).apply({images.data(), images.size()});
   }
   return to_numpy(std::move(images));

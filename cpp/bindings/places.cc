@@ -9,6 +9,7 @@
 #include <set>
 
 #include "bindings/bindings.h"
+#include "bindings/place_list.h"
 #include "core/fetch.h"
 #include "core/place_table.h"
 #include "core/verify.h"
@@ -42,6 +43,28 @@ std::tuple<Chunk, int> fetch_places(int descriptor, Numbers<uint64_t> offsets, N
 
 // --- Many files at once
 
+// Of each number the file, going by where the files end, and the number in it; and how many are in each file.
+std::tuple<nb::object, nb::object, nb::object> split_numbers(Numbers<int64_t> ends,
+                                                             Numbers<int64_t> numbers) {
+  const std::span<const int64_t> all(ends.data(), ends.size());
+  Array<int64_t> which(numbers.size()), inside(numbers.size()), counts(ends.size());
+  std::fill_n(counts.data(), ends.size(), 0);
+  counts.set_size(ends.size());
+  {
+    const ReleaseForMany release(numbers.size());
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      const int64_t number = numbers.data()[i];
+      const auto end = std::upper_bound(all.begin(), all.end(), number);
+      if (number < 0 || end == all.end()) throw nb::index_error("there is no such record");
+      const int64_t file = end - all.begin();
+      which.push(file);
+      inside.push(file == 0 ? number : number - end[-1]);
+      ++counts.data()[file];
+    }
+  }
+  return {to_numpy(std::move(which)), to_numpy(std::move(inside)), to_numpy(std::move(counts))};
+}
+
 using Tables = std::vector<const PlaceTable*>;
 using Blocks = std::set<std::tuple<uint32_t, uint64_t>>;
 
@@ -63,24 +86,27 @@ Blocks look_up(const Tables& tables, const int64_t* numbers, std::span<Place> pl
   return lacking;
 }
 
-std::tuple<Chunk, int, size_t, std::vector<std::tuple<uint32_t, uint64_t>>> fetch_numbers(
-    const std::vector<int>& descriptors, const std::vector<const FileMap*>& maps, const Tables& tables,
-    Numbers<int64_t> files, Numbers<int64_t> numbers) {
-  if (descriptors.size() != tables.size() || maps.size() != tables.size())
-    throw nb::value_error("as many descriptors and maps as tables");
+std::tuple<PlaceList, std::vector<std::tuple<uint32_t, uint64_t>>> find_places(const Tables& tables,
+                                                                               Numbers<int64_t> files,
+                                                                               Numbers<int64_t> numbers) {
   if (files.size() != numbers.size()) throw nb::value_error("as many files as numbers");
   std::vector<Place> places(files.size());
   for (size_t i = 0; i < places.size(); ++i)
     places[i] = checked_place(tables, files.data()[i], numbers.data()[i]);
   Blocks lacking;
-  Fetched fetched = without_gil([&] {
+  {
+    const ReleaseForMany release(places.size());
     lacking = look_up(tables, numbers.data(), places);
-    return lacking.empty() ? fetch(descriptors, places, maps) : Fetched();
-  });
-  return {std::move(fetched.chunk),
-          static_cast<int>(fetched.fault),
-          fetched.reads,
-          {lacking.begin(), lacking.end()}};
+  }
+  return {{tables.size(), std::move(places)}, {lacking.begin(), lacking.end()}};
+}
+
+std::tuple<Chunk, int, size_t> fetch_listed(const std::vector<int>& descriptors,
+                                            const std::vector<const FileMap*>& maps, const PlaceList& list) {
+  if (descriptors.size() != list.files || maps.size() != list.files)
+    throw nb::value_error("as many descriptors and maps as files");
+  Fetched fetched = without_gil([&] { return fetch(descriptors, list.places, maps); });
+  return {std::move(fetched.chunk), static_cast<int>(fetched.fault), fetched.reads};
 }
 
 // --- One file
@@ -117,11 +143,13 @@ std::optional<Chunk> fetch_one(const PlaceTable& table, int descriptor, uint64_t
   return std::move(fetched.chunk);
 }
 
-void put_block(PlaceTable& table, uint64_t block, Numbers<uint64_t> starts, Numbers<uint64_t> sizes) {
+void put_block(PlaceTable& table, uint64_t block, uint64_t start, uint64_t least, uint32_t width,
+               nb::bytes above) {
+  const PlaceTable::Packed packed{
+      start, least, width, {static_cast<const uint8_t*>(above.data()), above.size()}};
   if (block >= table.blocks()) throw nb::index_error("there is no such block");
-  if (starts.size() != table.records_in(block) || sizes.size() != starts.size())
-    throw nb::value_error("as many starts and sizes as the block has records");
-  table.put(block, starts.data(), sizes.data());
+  if (!table.fits(block, packed)) throw nb::value_error("a number of 0, 1, 2, 4 or 8 bytes for each record");
+  table.put(block, packed);
 }
 
 #define RECORDKIT_INTS "numpy.typing.NDArray[numpy.int64]"
@@ -174,10 +202,10 @@ void bind_table(nb::module_& m) {
           },
           "records"_a, "block_records"_a)
       .def("__len__", &PlaceTable::records)
-      .def("put", &put_block, "block"_a, "starts"_a, "sizes"_a,
-           nb::sig("def put(self, block: int, starts: " RECORDKIT_UINTS ", sizes: " RECORDKIT_UINTS
-                   ") -> None"),
-           "Take where the frames of a block start, and how long they are.")
+      .def(
+          "put", &put_block, "block"_a, "start"_a, "least"_a, "width"_a, "above"_a,
+          "Take a block as an index holds it: where its first frame starts, and what each is longer than the "
+          "shortest.")
       .def("lacking", &lacking_blocks, "numbers"_a,
            nb::sig("def lacking(self, numbers: " RECORDKIT_INTS ") -> list[int]"),
            "Return the blocks that have to be put in for these records.")
@@ -189,15 +217,24 @@ void bind_table(nb::module_& m) {
       .def("fetch", &fetch_one, "descriptor"_a, "number"_a,
            "Return one record; None if its block is not there, or it is not sound.")
       .def_prop_ro("nbytes", &PlaceTable::nbytes, "The memory that it takes.");
+  nb::class_<PlaceList>(m, "PlaceList", "Places of records in several files.")
+      .def("__len__", [](const PlaceList& list) { return list.places.size(); });
   m.def(
-      "fetch_numbers", &fetch_numbers, "descriptors"_a, "maps"_a, "tables"_a, "files"_a, "numbers"_a,
-      nb::sig("def fetch_numbers(descriptors: collections.abc.Sequence[int], maps: "
-              "collections.abc.Sequence[FileMap | None], tables: "
-              "collections.abc.Sequence[PlaceTable], files: " RECORDKIT_INTS ", numbers: " RECORDKIT_INTS
-              ") -> tuple[Chunk, int, int, list[tuple[int, int]]]"),
-      "Return the records with these numbers in these of the files, in this order, up to the first that is "
-      "not sound, its fault (0: none), and how often files were read from. Where tables lack blocks nothing "
-      "is read, and last is which (file, block), in order.");
+      "split_numbers", &split_numbers, "ends"_a, "numbers"_a,
+      nb::sig("def split_numbers(ends: " RECORDKIT_INTS ", numbers: " RECORDKIT_INTS
+              ") -> tuple[" RECORDKIT_INTS ", " RECORDKIT_INTS ", " RECORDKIT_INTS "]"),
+      "Return which of the files each number is in, going by where they end, its number there, and how many "
+      "each file has.");
+  m.def("find_places", &find_places, "tables"_a, "files"_a, "numbers"_a,
+        nb::sig("def find_places(tables: collections.abc.Sequence[PlaceTable], files: " RECORDKIT_INTS
+                ", numbers: " RECORDKIT_INTS ") -> tuple[PlaceList, list[tuple[int, int]]]"),
+        "Return where the records with these numbers in these of the files are, and which (file, block) the "
+        "tables lack, in order: if any, the places say nothing.");
+  m.def("fetch_listed", &fetch_listed, "descriptors"_a, "maps"_a, "places"_a,
+        nb::sig("def fetch_listed(descriptors: collections.abc.Sequence[int], maps: "
+                "collections.abc.Sequence[FileMap | None], places: PlaceList) -> tuple[Chunk, int, int]"),
+        "Return the records at these places, in this order, up to the first that is not sound, its fault (0: "
+        "none), and how often files were read from.");
 }
 
 }  // namespace

@@ -95,10 +95,10 @@ template <bool quick>
   Lane unlike = {};
   uint64_t wrong = 0;
   const uint8_t** places = places_.data();
-  // The next records stand behind these, as a rule. They are called for little by little, as there is room.
+  // The next records are called for little by little, as there is room.
   const Bytes last = messages.back();
   const uint8_t* ahead = last.data() + last.size();
-  const size_t a_step = kAtOnce * last.size() / steps_.size() / kLine + 1;
+  const size_t a_step = follow_ ? kAtOnce * last.size() / steps_.size() / kLine + 1 : 0;
   const auto call_for_more = [&]() __attribute__((always_inline)) {
     // As many each time, so that the end of the loop comes as expected.
     for (size_t i = 0; i < a_step; ++i, ahead += kLine) __builtin_prefetch(ahead);
@@ -208,7 +208,10 @@ bool Abreast::take_named(const Messages& messages, const Names& names, size_t ro
   return quick_ ? take_named_quick(messages, names, row) : take_named<false>(messages, names, row);
 }
 
-void Abreast::begin() { quick_ = has_quick(); }
+void Abreast::begin(bool follow) {
+  quick_ = has_quick();
+  follow_ = follow;
+}
 
 Abreast::Abreast(const Names& names) : named_places_(names.slots.size() + 1) {
   for (size_t n = 0; n < names.slots.size(); ++n) {

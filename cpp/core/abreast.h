@@ -23,8 +23,9 @@ class Abreast {
   Abreast(const Abreast&) = delete;  // it points into itself
   Abreast& operator=(const Abreast&) = delete;
 
-  // To be called before a run: chooses the code that this processor runs best.
-  void begin();
+  // To be called before a run: chooses the code that this processor runs best. `follow`: behind the last
+  // message of eight come those of the next eight, so that they can be called for.
+  void begin(bool follow);
 
   // Takes the entries of this Features message for those of the next. False, with nothing to go by, if one of
   // them is not short and plain.
@@ -108,6 +109,7 @@ class Abreast {
   bool take_named_quick(const Messages& messages, const Names& names, size_t row);
 
   bool quick_ = false;
+  bool follow_ = false;
   std::vector<Step> steps_;
   std::vector<std::pair<size_t, Number>> named_numbers_;  // with the places of their slots
   size_t named_places_;

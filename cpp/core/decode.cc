@@ -5,6 +5,7 @@
 
 #include "core/abreast.h"
 #include "core/names.h"
+#include "core/past_caches.h"
 #include "core/varints.h"
 
 namespace recordkit {
@@ -29,21 +30,21 @@ struct Learned {
 // One call of decode: where it is, and what it has met.
 class Decoder::Run {
  public:
-  Run(const std::vector<FieldSpec>& fields, Learned& learned, const Chunk& chunk,
-      std::vector<Column>& columns, size_t rows)
+  // `follow`: the records stand one behind the other
+  Run(const std::vector<FieldSpec>& fields, Learned& learned, std::vector<Column>& columns, size_t rows,
+      size_t bytes, bool follow)
       : fields_(fields),
         names_(learned.names),
         abreast_(learned.abreast),
         mixed_(learned.mixed),
         columns_(columns),
-        readable_end_(chunk.data + chunk.readable),
         rows_(rows),
         seen_(fields.size(), SIZE_MAX) {
-    abreast_.begin();
+    abreast_.begin(follow);
     for (size_t f = 0; f < fields.size(); ++f) {
       if (fields[f].steps) lists_.emplace(fields[f].name, f);
       prepare(fields[f], columns[f]);
-      reserve(fields[f], columns[f], learned.a_record[f], chunk.size);
+      reserve(fields[f], columns[f], learned.a_record[f], bytes);
     }
     for (Names::Slot& slot : names_.slots) {
       if (!slot.one_number) continue;
@@ -53,16 +54,32 @@ class Decoder::Run {
     }
   }
 
-  // Notes for the next run how much was gathered.
-  void remember(std::vector<double>& a_record) const {
+  // Ends the run, and notes for the next how much was gathered.
+  void end(std::vector<double>& a_record) const {
+    end_past_caches();
     for (size_t f = 0; f < fields_.size() && rows_ != 0; ++f)
       a_record[f] = static_cast<double>(gathered(fields_[f], columns_[f])) / static_cast<double>(rows_);
   }
 
+  // Decodes records [start, stop) of a chunk to the rows from `row` on. Returns how many were sound.
+  size_t chunk(size_t row, const Chunk& chunk, size_t start, size_t stop, bool sequence) {
+    readable_end_ = chunk.data + chunk.readable;
+    size_t i = start;
+    while (i < stop && fault.what == DecodeFault::What::none)
+      i += records(row + i - start, chunk, i, stop, sequence);
+    return i - start;
+  }
+
+  // Whether records are still decoded abreast.
+  bool goes_abreast() const { return surprises_ < kMostSurprises; }
+
+  DecodeFault fault;
+
+ private:
   // Decodes the records from `row` on, and returns how many: one, or those that were taken abreast.
   // With a fault, as many as were sound before it.
   size_t records(size_t row, const Chunk& chunk, size_t start, size_t stop, bool sequence) {
-    if (stop - start >= Abreast::kAtOnce && surprises_ < kMostSurprises && take_abreast(row, chunk, start)) {
+    if (stop - start >= Abreast::kAtOnce && goes_abreast() && take_abreast(row, chunk, start)) {
       size_t done = 0;
       while (done < Abreast::kAtOnce && finish(row + done, chunk.payload(start + done), done)) ++done;
       return done;
@@ -70,9 +87,6 @@ class Decoder::Run {
     return record(row, chunk.payload(start), sequence) ? 1 : 0;
   }
 
-  DecodeFault fault;
-
- private:
   bool record(size_t row, Bytes payload, bool sequence) {
     begin(row, payload);
     Cursor cursor(payload);
@@ -353,7 +367,12 @@ class Decoder::Run {
     } else if (spec.kind == Kind::floats) {
       if (spec.count < 0 ? size % 4 != 0 : size != static_cast<size_t>(spec.count) * 4) return false;
       if (spec.count >= 0) {
-        std::memcpy(column.fixed_floats + row_ * static_cast<size_t>(spec.count), value, size);
+        float* const to = column.fixed_floats + row_ * static_cast<size_t>(spec.count);
+        if (size >= kLongValue && rows_ * size >= kPastCaches) {
+          copy_past_caches(reinterpret_cast<uint8_t*>(to), value, size);
+        } else {
+          std::memcpy(to, value, size);
+        }
       } else {
         std::memcpy(column.floats.grow(size / 4), value, size);
         column.floats.set_size(column.floats.size() + size / 4);
@@ -646,7 +665,7 @@ class Decoder::Run {
   Abreast& abreast_;
   bool& mixed_;  // whether the names of a record came in another order than those before
   std::vector<Column>& columns_;
-  const uint8_t* readable_end_;
+  const uint8_t* readable_end_ = nullptr;
   size_t rows_;
   std::unordered_map<std::string_view, size_t> lists_;
   std::vector<size_t> seen_;  // field -> the last row it was met in
@@ -668,8 +687,8 @@ Decoder::Decoder(std::vector<FieldSpec> fields, bool sequence)
 
 Decoder::~Decoder() = default;
 
-DecodeFault Decoder::decode(const Chunk& chunk, size_t start, size_t stop,
-                            std::vector<Column>& columns) const {
+template <typename Use>
+auto Decoder::with_learned(const Use& use) const {
   std::unique_ptr<Learned> learned;
   {
     std::lock_guard lock(mutex_);
@@ -679,16 +698,34 @@ DecodeFault Decoder::decode(const Chunk& chunk, size_t start, size_t stop,
     }
   }
   if (!learned) learned = std::make_unique<Learned>(fields_);
-
-  Run run(fields_, *learned, chunk, columns, stop - start);
-  for (size_t i = start; i < stop && run.fault.what == DecodeFault::What::none;) {
-    i += run.records(i - start, chunk, i, stop, sequence_);
-    if (run.fault.what != DecodeFault::What::none) run.fault.record = i;
-  }
-  run.remember(learned->a_record);
+  const auto result = use(*learned);
   std::lock_guard lock(mutex_);
   learned_.push_back(std::move(learned));
-  return run.fault;
+  return result;
+}
+
+DecodeFault Decoder::decode(const Chunk& chunk, size_t start, size_t stop,
+                            std::vector<Column>& columns) const {
+  return with_learned([&](Learned& learned) {
+    Run run(fields_, learned, columns, stop - start, chunk.size, true);
+    const size_t sound = run.chunk(0, chunk, start, stop, sequence_);
+    if (run.fault.what != DecodeFault::What::none) run.fault.record = start + sound;
+    run.end(learned.a_record);
+    return run.fault;
+  });
+}
+
+bool Decoder::decode_few(const Bring& bring, size_t rows, size_t bytes, std::vector<Column>& columns) const {
+  return with_learned([&](Learned& learned) {
+    Run run(fields_, learned, columns, rows, bytes, false);
+    Chunk few;
+    for (size_t row = 0; row < rows; row += few.records.size()) {
+      if (!bring(few, run.goes_abreast())) return false;
+      if (run.chunk(row, few, 0, few.records.size(), sequence_) < few.records.size()) return false;
+    }
+    run.end(learned.a_record);
+    return true;
+  });
 }
 
 }  // namespace recordkit

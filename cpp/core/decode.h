@@ -6,6 +6,7 @@
 // in example.h. Fields that were not asked for are stepped over by their length and not looked into.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -67,12 +68,22 @@ class Decoder {
   // Safe to call from many threads.
   DecodeFault decode(const Chunk& chunk, size_t start, size_t stop, std::vector<Column>& columns) const;
 
+  // Hands over the next few records, in memory that it may use again for those behind them; false if there
+  // are none to be had. `abreast`: kAtOnce of Abreast are decoded at once, if there are as many.
+  using Bring = std::function<bool(Chunk& few, bool abreast)>;
+
+  // Decodes `rows` records, of so many bytes in all, a few at a time. False on any fault.
+  bool decode_few(const Bring& bring, size_t rows, size_t bytes, std::vector<Column>& columns) const;
+
  private:
   class Run;
 
+  // Hands `use` what a run has learned of the records, and keeps it for the next.
+  template <typename Use>
+  auto with_learned(const Use& use) const;
+
   std::vector<FieldSpec> fields_;
   bool sequence_;
-  // What a run has learned of the records is handed on to the next.
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<Learned>> learned_;
 };

@@ -25,20 +25,30 @@ uint64_t PlaceTable::records_in(uint64_t block) const {
   return std::min(block_records_, records_ - block * block_records_);
 }
 
-void PlaceTable::put(uint64_t block, const uint64_t* starts, const uint64_t* sizes) {
+bool PlaceTable::fits(uint64_t block, const Packed& packed) const {
+  const uint32_t width = packed.width;
+  const bool known = width == 0 || width == 1 || width == 2 || width == 4 || width == 8;
+  return known && packed.above.size() == width * records_in(block);
+}
+
+void PlaceTable::put(uint64_t block, const Packed& packed) {
   const uint64_t count = records_in(block);
   auto made = std::make_unique<Block>();
-  made->start = starts[0];
-  const uint64_t last = starts[count - 1] + sizes[count - 1] - starts[0];
-  if (last <= UINT32_MAX) {
-    made->near.reserve(count);
-    for (uint64_t i = 0; i < count; ++i)
-      made->near.push(static_cast<uint32_t>(starts[i] + sizes[i] - starts[0]));
-  } else {
-    made->far.reserve(count);
-    for (uint64_t i = 0; i < count; ++i) made->far.push(starts[i] + sizes[i] - starts[0]);
+  made->start = packed.start;
+  const uint8_t* above = packed.above.data();
+  uint64_t end = 0;
+  made->far.reserve(count);
+  for (uint64_t i = 0; i < count; ++i, above += packed.width) {
+    uint64_t more = 0;
+    if (packed.width != 0) std::memcpy(&more, above, packed.width);
+    made->far.push(end += packed.least + more);
   }
-  const size_t size = sizeof(Block) + count * (last <= UINT32_MAX ? sizeof(uint32_t) : sizeof(uint64_t));
+  if (end <= UINT32_MAX) {
+    made->near.reserve(count);
+    for (uint64_t i = 0; i < count; ++i) made->near.push(static_cast<uint32_t>(made->far.data()[i]));
+    made->far = {};
+  }
+  const size_t size = sizeof(Block) + count * (end <= UINT32_MAX ? sizeof(uint32_t) : sizeof(uint64_t));
   const Block* none = nullptr;
   if (!table_[block].compare_exchange_strong(none, made.get())) return;  // another thread was faster
   made.release();

@@ -24,9 +24,20 @@ class PlaceTable {
   // How many records block number `block` has. REQUIRES: block < blocks()
   uint64_t records_in(uint64_t block) const;
 
-  // Takes where the frames of a block start and how long they are; if it is there already, nothing changes.
-  // REQUIRES: block < blocks(), and as many of both as records_in(block)
-  void put(uint64_t block, const uint64_t* starts, const uint64_t* sizes);
+  // A block as an index holds it: where its first frame starts, and what each is longer than the shortest, in
+  // `width` bytes each.
+  struct Packed {
+    uint64_t start;
+    uint64_t least;
+    uint32_t width;  // 0, 1, 2, 4 or 8
+    Bytes above;
+  };
+
+  // Whether it has what a block of so many records needs.
+  bool fits(uint64_t block, const Packed& packed) const;
+
+  // Takes a block; if it is there already, nothing changes. REQUIRES: block < blocks(), and it fits
+  void put(uint64_t block, const Packed& packed);
 
   // Whether the block of a record is there; if so, sets offset and size of the place.
   // REQUIRES: number < records()

@@ -104,21 +104,30 @@ class ColumnView {
 
 }  // namespace
 
-Decoded decode_table(const Decoder& decoder, const Chunk& chunk) {
+std::optional<std::vector<CellColumn>> table_of(const Decoder& decoder, size_t rows,
+                                                const std::function<bool(std::vector<Column>&)>& decode) {
   const std::vector<FieldSpec>& specs = decoder.fields();
-  const size_t rows = chunk.records.size();
   std::vector<Column> columns(specs.size());
   const std::vector<FixedMemory> memory = give_memory(specs, rows, columns);
-
-  Decoded decoded{decoder.decode(chunk, 0, rows, columns), {}};
-
-  if (decoded.fault.what != DecodeFault::What::none) return decoded;
+  if (!decode(columns)) return {};
+  std::vector<CellColumn> table;
   for (size_t f = 0; f < specs.size(); ++f) {
     const ColumnView view(specs[f], columns[f], rows);
-    CellColumn& cells = decoded.columns.emplace_back();
+    CellColumn& cells = table.emplace_back();
     for (size_t row = 0; row < rows; ++row) cells.push_back(view.cell(row));
   }
-  return decoded;
+  return table;
+}
+
+Decoded decode_table(const Decoder& decoder, const Chunk& chunk) {
+  const size_t rows = chunk.records.size();
+  DecodeFault fault;
+  const auto decode = [&](std::vector<Column>& columns) {
+    fault = decoder.decode(chunk, 0, rows, columns);
+    return fault.what == DecodeFault::What::none;
+  };
+  std::vector<CellColumn> table = table_of(decoder, rows, decode).value_or(std::vector<CellColumn>());
+  return {fault, std::move(table)};
 }
 
 Cell cell_of(const Value& value) {

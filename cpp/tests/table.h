@@ -1,6 +1,9 @@
 // Columns seen as a table of plain values: what decoding gave, and what encoding is to be given.
 #pragma once
 
+#include <functional>
+#include <optional>
+
 #include "core/decode.h"
 #include "core/encode.h"
 #include "reference.h"
@@ -23,7 +26,12 @@ struct Decoded {
   std::vector<CellColumn> columns;  // empty on a fault
 };
 
-// Decodes every record of the chunk, and checks that the columns' offsets fit together.
+// What `decode` has put into columns of so many rows, if it says so. Checks that the columns' offsets fit
+// together.
+std::optional<std::vector<CellColumn>> table_of(const Decoder& decoder, size_t rows,
+                                                const std::function<bool(std::vector<Column>&)>& decode);
+
+// Decodes every record of the chunk.
 Decoded decode_table(const Decoder& decoder, const Chunk& chunk);
 
 // A cell of what the reference parser found.

@@ -156,8 +156,10 @@ class PlaceTable:
 
     def __len__(self) -> int: ...
 
-    def put(self, block: int, starts: numpy.typing.NDArray[numpy.uint64], sizes: numpy.typing.NDArray[numpy.uint64]) -> None:
-        """Take where the frames of a block start, and how long they are."""
+    def put(self, block: int, start: int, least: int, width: int, above: bytes) -> None:
+        """
+        Take a block as an index holds it: where its first frame starts, and what each is longer than the shortest.
+        """
 
     def lacking(self, numbers: numpy.typing.NDArray[numpy.int64]) -> list[int]:
         """Return the blocks that have to be put in for these records."""
@@ -174,9 +176,19 @@ class PlaceTable:
     def nbytes(self) -> int:
         """The memory that it takes."""
 
-def fetch_numbers(descriptors: Sequence[int], maps: Sequence[FileMap | None], tables: Sequence[PlaceTable], files: numpy.typing.NDArray[numpy.int64], numbers: numpy.typing.NDArray[numpy.int64]) -> tuple[Chunk, int, int, list[tuple[int, int]]]:
+class PlaceList:
+    """Places of records in several files."""
+
+    def __len__(self) -> int: ...
+
+def find_places(tables: Sequence[PlaceTable], files: numpy.typing.NDArray[numpy.int64], numbers: numpy.typing.NDArray[numpy.int64]) -> tuple[PlaceList, list[tuple[int, int]]]:
     """
-    Return the records with these numbers in these of the files, in this order, up to the first that is not sound, its fault (0: none), and how often files were read from. Where tables lack blocks nothing is read, and last is which (file, block), in order.
+    Return where the records with these numbers in these of the files are, and which (file, block) the tables lack, in order: if any, the places say nothing.
+    """
+
+def fetch_listed(descriptors: Sequence[int], maps: Sequence[FileMap | None], places: PlaceList) -> tuple[Chunk, int, int]:
+    """
+    Return the records at these places, in this order, up to the first that is not sound, its fault (0: none), and how often files were read from.
     """
 
 def block_gap() -> int:
@@ -191,6 +203,11 @@ class Decoder:
     def decode(self, chunk: Chunk, start: int, stop: int, ints: numpy.typing.NDArray[numpy.int64], floats: numpy.typing.NDArray[numpy.float32]) -> list[tuple[Any, ...] | None] | tuple[int, int, int, int, int, int, int]:
         """
         Return a list with an element a field, or a tuple of the facts of a fault: (what, wire, record, byte, field, found kind, found count). Fixed numbers go into the blocks, one field behind the other.
+        """
+
+    def gather(self, maps: Sequence[FileMap | None], places: PlaceList, start: int, stop: int, ints: numpy.typing.NDArray[numpy.int64], floats: numpy.typing.NDArray[numpy.float32]) -> list[tuple[Any, ...] | None] | None:
+        """
+        Return what `decode` returns for the records at places [start, stop), taken from maps; None where some are in none, or one is not sound or not what is asked for.
         """
 
 def encode(columns: list[tuple[Any, ...]], rows: int, sequence: bool) -> tuple[int, int, Chunk]:

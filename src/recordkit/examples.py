@@ -7,7 +7,7 @@ counts, not dtypes and shapes: that is `recordkit.schema`. The format is written
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 
@@ -126,6 +126,25 @@ def cut(column: Values, start: int, stop: int) -> Values:
     return Values(column.kind, values, offsets, column.count, steps, states)
 
 
+class Unread(Protocol):
+    """Records that are somewhere in memory, and not in a chunk yet: each is checked when it is decoded."""
+
+    @property
+    def first_record(self) -> int:
+        """The number of the first of them."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def gathered(self, decoder: _core.Decoder, start: int, stop: int, *blocks: NDArray[Any]) -> list[Any] | None:
+        """Return what the core's decoder makes of records [start, stop); None if they have to be read for that."""
+        ...
+
+    def read(self) -> Chunk:
+        """Return them in a chunk."""
+        ...
+
+
 class Decoder:
     """Decodes the features asked for, straight into columns; all others are stepped over.
 
@@ -175,11 +194,13 @@ class Decoder:
         self._ints = width["int64"], gaps["int64"]
         self._floats = width["float"], gaps["float"]
 
-    def decode(self, chunk: Chunk, start: int = 0, stop: int | None = None, *, path: str | None = None) -> Decoded:
+    def decode(
+        self, chunk: Chunk | Unread, start: int = 0, stop: int | None = None, *, path: str | None = None
+    ) -> Decoded:
         """Return the features of records [start, stop) of a chunk.
 
         Args:
-            chunk: Records whose checksums are right.
+            chunk: Records whose checksums are right, or such as are checked while they are decoded.
             start: The first record to decode.
             stop: The record to stop before; by default the end of the chunk.
             path: The file the chunk came from, to name in errors.
@@ -193,6 +214,11 @@ class Decoder:
         rows = stop - start
         ints = _core.room(8 * (rows * self._ints[0] + self._ints[1])).view(np.int64)
         floats = _core.room(4 * (rows * self._floats[0] + self._floats[1])).view(np.float32)
+        if not isinstance(chunk, _core.Chunk):
+            gathered = chunk.gathered(self._core, start, stop, ints, floats)
+            if gathered is not None:
+                return Decoded(self._index, gathered, rows, ints, floats)
+            chunk = chunk.read()
         result = self._core.decode(chunk, start, stop, ints, floats)
         if isinstance(result, tuple):
             raise self._error(result, chunk, path)

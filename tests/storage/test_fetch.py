@@ -140,12 +140,13 @@ class TestDamage:
 class TestTable:
     def test_what_does_not_fit_it_is_refused(self) -> None:
         table = _core.PlaceTable(5, 4)
-        one = np.ones(1, np.uint64)
 
-        with pytest.raises(ValueError, match="as many starts and sizes"):
-            table.put(0, one, one)
+        with pytest.raises(ValueError, match="for each record"):
+            table.put(0, 0, 16, 2, b"1234567")
+        with pytest.raises(ValueError, match="for each record"):
+            table.put(0, 0, 16, 3, bytes(12))
         with pytest.raises(IndexError):
-            table.put(2, one, one)
+            table.put(2, 0, 16, 0, b"")
         with pytest.raises(IndexError):
             table.lacking(np.array([5]))
         with pytest.raises(ValueError, match="lacks a block"):
@@ -156,6 +157,6 @@ class TestTable:
         table, zero = _core.PlaceTable(1, 4), np.zeros(1, np.int64)
 
         with pytest.raises(IndexError, match="no such record"):
-            _core.fetch_numbers([0], [None], [table], zero, zero - 1)
+            _core.find_places([table], zero, zero - 1)
         with pytest.raises(IndexError, match="no such file"):
-            _core.fetch_numbers([0], [None], [table], zero + 1, zero)
+            _core.find_places([table], zero + 1, zero)

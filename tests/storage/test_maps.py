@@ -143,13 +143,13 @@ def test_files_are_mapped_before_a_shuffle_reads_them_at_many_places(
     path: Path, wanted: int, mapped: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found: list[bool] = []
-    fetch_numbers = _core.fetch_numbers
+    fetch_listed = _core.fetch_listed
 
     def seen(descriptors: Any, maps: Any, *rest: Any) -> Any:
         found.append(maps[0] is not None)
-        return fetch_numbers(descriptors, maps, *rest)
+        return fetch_listed(descriptors, maps, *rest)
 
-    monkeypatch.setattr(_core, "fetch_numbers", seen)
+    monkeypatch.setattr(_core, "fetch_listed", seen)
     given = [payload for batch in rk.open(path, raw=True).shuffle(7).take(wanted).batch(10) for payload in batch]
 
     assert len(set(given)) == wanted

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from recordkit.examples import Unread
     from recordkit.records import Chunk
     from recordkit.schema import Schema
     from recordkit.storage import RecordFile
@@ -116,7 +117,7 @@ class Columns:
         origins = [_Origin(len(p.chunk), p.chunk.first_record, p.chunk.file_offset, p.path) for p in parts]
         return self.mixed(chunk, partial(_each_alone, self, chunk, origins))
 
-    def mixed(self, chunk: Chunk, again: Callable[[], object]) -> Batch:
+    def mixed(self, chunk: Chunk | Unread, again: Callable[[], object]) -> Batch:
         """Return records that came from several places as one batch.
 
         Args:

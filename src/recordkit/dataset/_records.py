@@ -6,15 +6,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cached_property, partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from recordkit import workers
+from recordkit import _core, workers
 from recordkit.errors import CorruptRecordError, SchemaError
-from recordkit.records import CHUNK_BYTES
+from recordkit.records import CHUNK_BYTES, Chunk
 from recordkit.schema import Schema
-from recordkit.storage import Damage, PipeFile, fetch
+from recordkit.storage import Damage, PipeFile, fetch, fetch_later
 
 from ._batching import Columns, Part, Payloads
 from ._damage_log import DamageLog
@@ -22,14 +22,15 @@ from ._declared import check_declared
 from ._layered import Layered, Stack, declared_making, living, making_of, physical
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from recordkit.records import Chunk
-    from recordkit.storage import Layer, RecordFile, Stream
+    from recordkit.storage import InMemory, Layer, RecordFile, Stream
 
     from ._batching import Making
+
+    _Read: TypeAlias = Callable[[Sequence[RecordFile], NDArray[np.int64], NDArray[np.int64]], Chunk | InMemory]
 
 _SAMPLED_FILES = 8
 _SAMPLED_BYTES = 2 << 20  # looking at as many takes about 25 ms
@@ -253,8 +254,9 @@ class Records:
     def fetched(self, numbers: NDArray[np.int64], making: Making) -> Fetched:
         """Read these records, in the order of the files, to make something of them in the order asked for."""
         beside = making.added if isinstance(making, Layered) else ()
-        chunk = self._fetched(numbers, None)
-        return Fetched(self, making, numbers, chunk, [self._fetched(numbers, layer) for layer, _ in beside])
+        read = fetch if isinstance(making, Payloads) else fetch_later
+        chunk = self._fetched(numbers, None, read)
+        return Fetched(self, making, numbers, chunk, [self._fetched(numbers, layer, read) for layer, _ in beside])
 
     def named(self, number: int) -> tuple[str, int]:
         """Return the name of the file that holds a record, and the record's number there."""
@@ -288,11 +290,10 @@ class Records:
                 raise
             return f"damaged, {file.file.size} bytes{deleted}"
 
-    def _fetched(self, numbers: NDArray[np.int64], layer: Layer | None) -> Chunk:
+    def _fetched(self, numbers: NDArray[np.int64], layer: Layer | None, read: _Read) -> Chunk | InMemory:
         """Return records of any files, in the order of their numbers; or what a layer has for them."""
-        which = np.searchsorted(self.ends, numbers, side="right")
-        used = np.flatnonzero(np.bincount(which, minlength=len(self.files)))
-        inside = numbers - np.concatenate(([0], self.ends))[which]
+        which, inside, counts = _core.split_numbers(self.ends, numbers)
+        used = np.flatnonzero(counts)
         if len(used) < len(self.files):
             which = np.searchsorted(used, which)
         files = [self.files[at] for at in used.tolist()]
@@ -300,14 +301,19 @@ class Records:
             for at, file in enumerate(files):
                 here = which == at
                 inside[here] = physical(self.stack.deleted(file), inside[here])
-        return fetch(files if layer is None else [self.stack.file_of(layer, file) for file in files], which, inside)
+        return read(files if layer is None else [self.stack.file_of(layer, file) for file in files], which, inside)
 
 
 class Fetched:
     """Records that were read, of any files."""
 
     def __init__(
-        self, records: Records, making: Making, numbers: NDArray[np.int64], chunk: Chunk, beside: Sequence[Chunk]
+        self,
+        records: Records,
+        making: Making,
+        numbers: NDArray[np.int64],
+        chunk: Chunk | InMemory,
+        beside: Sequence[Chunk | InMemory],
     ) -> None:
         self._records = records
         self._making = making
@@ -319,6 +325,7 @@ class Fetched:
         """Return what records [start, stop) of them make."""
         making, numbers, chunk = self._making, self._numbers[start:stop], self._cut(self._chunk, start, stop)
         if isinstance(making, Payloads):
+            assert isinstance(chunk, Chunk)
             return making.each(list(chunk), lambda i: self._records.named(int(numbers[i])))
         again = partial(self._each_alone, numbers)
         if isinstance(making, Columns):
@@ -328,7 +335,7 @@ class Fetched:
         beside = [columns.mixed(cut, again) for cut, (_, columns) in zip(cuts, making.added, strict=True)]
         return making.merged(making.base.mixed(chunk, again), beside)
 
-    def _cut(self, chunk: Chunk, start: int, stop: int) -> Chunk:
+    def _cut(self, chunk: Chunk | InMemory, start: int, stop: int) -> Chunk | InMemory:
         return chunk if stop - start == len(self._numbers) else chunk.slice(start, stop)
 
     def _each_alone(self, numbers: NDArray[np.int64]) -> None:

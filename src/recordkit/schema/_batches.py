@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from recordkit.examples import Values
+    from recordkit.examples import Unread, Values
     from recordkit.records import Chunk
 
     from ._layout import Layout
@@ -177,13 +177,13 @@ class Plan:
             row[name] = make(decoded, chunk.first_record, path)
         return row
 
-    def _decoded(self, chunk: Chunk, start: int, stop: int | None, path: str | None) -> Decoded:
+    def _decoded(self, chunk: Chunk | Unread, start: int, stop: int | None, path: str | None) -> Decoded:
         try:
             return self._decoder.decode(chunk, start, stop, path=path)
         except SchemaError as error:
             raise self._explained(error) from None
 
-    def decode(self, chunk: Chunk, start: int, stop: int | None, path: str | None) -> Batch:
+    def decode(self, chunk: Chunk | Unread, start: int, stop: int | None, path: str | None) -> Batch:
         """Return records of a chunk as columns, each made when it is first asked for if there is anything to make."""
         decoded = self._decoded(chunk, start, stop, path)
         first, rows = chunk.first_record + start, len(decoded)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recordkit.columns import Batch
+    from recordkit.examples import Unread
     from recordkit.records import Chunk
 
     from ._compare import Difference
@@ -207,7 +208,7 @@ class Schema:
 
     def decode(
         self,
-        chunk: Chunk,
+        chunk: Chunk | Unread,
         *,
         select: Iterable[str] | None = None,
         start: int = 0,

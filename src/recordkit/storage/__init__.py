@@ -7,7 +7,7 @@ from ._bytes import ByteFile, LocalFile, ObjectFile, OpenFiles, PipeFile, given_
 from ._commit import commit, commit_with
 from ._create import append, create, discard, go_on_with, quarantined, write
 from ._damage import Damage
-from ._fetch import fetch
+from ._fetch import InMemory, fetch, fetch_later
 from ._index import Fingerprint, Index
 from ._layers import Base, Layer, brief_facts, layer_facts, layers_of, new_layer, remove_layer, settle, write_layer
 from ._locate import Located, locate
@@ -27,6 +27,7 @@ __all__ = [
     "ByteFile",
     "Damage",
     "Fingerprint",
+    "InMemory",
     "Index",
     "Layer",
     "LocalFile",
@@ -48,6 +49,7 @@ __all__ = [
     "create",
     "discard",
     "fetch",
+    "fetch_later",
     "given_file",
     "go_on_with",
     "is_lone_file",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from recordkit import _core
 from recordkit.errors import RecordKitError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Generator, Sequence
 
     from numpy.typing import NDArray
 
@@ -35,50 +36,129 @@ def fetch(files: Sequence[RecordFile], which: NDArray[np.int64], numbers: NDArra
     Raises:
         CorruptRecordError: One of them is not sound.
     """
-    chunk = _at_once(files, which, numbers) if len(files) <= _FILES_AT_ONCE else None
+    listed = _listed(files, which, numbers)
+    chunk = None if listed is None else _read(files, listed, which)
     # Damaged records, and what an index says that is not so, are looked into by the way of a single file.
     return _one_by_one(files, which, numbers) if chunk is None else chunk
 
 
-def _at_once(files: Sequence[RecordFile], which: NDArray[np.int64], numbers: NDArray[np.int64]) -> Chunk | None:
-    """Return the records, read into their places by one call; None if that is not how, or one is not sound."""
-    places: list[Places] = []
-    for file in files:
-        own = file.at_places()
-        if own is None:
-            return None
-        places.append(own)
-    try:
-        return _read(files, places, which, numbers)
-    except RecordKitError:
-        raise
-    except (ValueError, OSError):
+def fetch_later(
+    files: Sequence[RecordFile], which: NDArray[np.int64], numbers: NDArray[np.int64]
+) -> Chunk | InMemory:
+    """Return what `fetch` does, or, where all files are in memory, records that can be decoded from there."""
+    maps = _maps(files)
+    listed = None if maps is None else _listed(files, which, numbers)
+    if maps is None or listed is None:
+        return fetch(files, which, numbers)
+    return InMemory(listed, maps, lambda some: fetch(files, which[some], numbers[some]), slice(0, len(which)))
+
+
+class InMemory:
+    """Records of files that are mapped, read only when they are decoded; for `recordkit.examples.Decoder`.
+
+    Args:
+        listed: Where they are.
+        maps: The files.
+        read: Reads some of them.
+        here: Which of them these are.
+    """
+
+    first_record = 0  # as in a chunk of records that came from anywhere
+
+    def __init__(
+        self,
+        listed: _core.PlaceList,
+        maps: Sequence[_core.FileMap],
+        read: Callable[[slice], Chunk],
+        here: slice,
+    ) -> None:
+        self._listed, self._maps, self._read, self._here = listed, maps, read, here
+
+    def __len__(self) -> int:
+        return int(self._here.stop - self._here.start)
+
+    def slice(self, start: int, stop: int) -> InMemory:
+        """Return records [start, stop) of them."""
+        first = self._here.start
+        return InMemory(self._listed, self._maps, self._read, slice(first + start, first + stop))
+
+    def gathered(self, decoder: _core.Decoder, start: int, stop: int, *blocks: NDArray[Any]) -> list[Any] | None:
+        """Return what a decoder makes of records [start, stop); None where it has to be told what is wrong."""
+        first = self._here.start
+        return decoder.gather(self._maps, self._listed, first + start, first + stop, *blocks)
+
+    def read(self) -> Chunk:
+        """Return the records themselves.
+
+        Raises:
+            CorruptRecordError: One of them is not sound.
+        """
+        return self._read(self._here)
+
+
+def _maps(files: Sequence[RecordFile]) -> list[_core.FileMap] | None:
+    """Return the files as memory; None if one of them is not, or is not read at places."""
+    if any(file.at_places() is None for file in files):
         return None
+    with _borrowed(files):
+        maps = [map for file in files if (map := file.map) is not None]
+    return maps if len(maps) == len(files) else None
 
 
-def _read(
-    files: Sequence[RecordFile], places: Sequence[Places], which: NDArray[np.int64], numbers: NDArray[np.int64]
-) -> Chunk | None:
-    tables = [own.table for own in places]
+@contextmanager
+def _borrowed(files: Sequence[RecordFile]) -> Generator[list[int], None, None]:
+    """Keep files open meanwhile, and give their descriptors."""
     borrowed: list[RecordFile] = []
     try:
         descriptors = []
         for file in files:
             borrowed.append(file)
             descriptors.append(file.borrowed())
-        maps = [file.map for file in files]
-        chunk, fault, reads, lacking = _core.fetch_numbers(descriptors, maps, tables, which, numbers)
-        if lacking:
-            for at, blocks in groupby(lacking, itemgetter(0)):
-                places[at].load(tables[at], [block for _, block in blocks])
-            chunk, fault, reads, _ = _core.fetch_numbers(descriptors, maps, tables, which, numbers)
-        if reads:
-            shares = np.bincount(which, minlength=len(files)) * reads // len(numbers)
-            for file, share in zip(files, shares.tolist(), strict=True):
-                file.was_read(share)
+        yield descriptors
     finally:
         for file in borrowed:
             file.give_back()
+
+
+def _listed(
+    files: Sequence[RecordFile], which: NDArray[np.int64], numbers: NDArray[np.int64]
+) -> _core.PlaceList | None:
+    """Return where the records are; None if they are not to be read at places, all by one call."""
+    if len(files) > _FILES_AT_ONCE:
+        return None
+    places: list[Places] = []
+    for file in files:
+        own = file.at_places()
+        if own is None:
+            return None
+        places.append(own)
+    tables = [own.table for own in places]
+    try:
+        listed, lacking = _core.find_places(tables, which, numbers)
+        if lacking:
+            for at, blocks in groupby(lacking, itemgetter(0)):
+                places[at].load(tables[at], [block for _, block in blocks])
+            listed, _ = _core.find_places(tables, which, numbers)
+    except RecordKitError:
+        raise
+    except (ValueError, OSError):
+        return None
+    return listed
+
+
+def _read(files: Sequence[RecordFile], listed: _core.PlaceList, which: NDArray[np.int64]) -> Chunk | None:
+    """Return the records, read into their places by one call; None if one is not sound."""
+    try:
+        with _borrowed(files) as descriptors:
+            chunk, fault, reads = _core.fetch_listed(descriptors, [file.map for file in files], listed)
+            if reads:
+                shares = np.bincount(which, minlength=len(files)) * reads // len(which)
+                for file, share in zip(files, shares.tolist(), strict=True):
+                    file.was_read(share)
+    except RecordKitError:
+        raise
+    except (ValueError, OSError):
+        return None
     return None if fault else chunk
 
 

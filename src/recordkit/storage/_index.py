@@ -179,29 +179,32 @@ class Index:
         Raises:
             ValueError: The block is damaged.
         """
-        return next(self.blocks([number]))
+        start, least, width, above = next(self.packed([number]))
+        frames = np.full(self._count(number), least, np.uint64)
+        if width:
+            frames += np.frombuffer(above, f"<u{width}")
+        return np.cumsum(frames) - frames + np.uint64(start), frames
 
-    def blocks(self, numbers: Sequence[int]) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint64]]]:
-        """Yield the same of many blocks, with the index opened once, and read in large pieces if they are near."""
+    def packed(self, numbers: Sequence[int]) -> Iterator[tuple[int, int, int, bytes]]:
+        """Yield blocks as they are kept: first start, least size, and what each is above it in so many bytes.
+
+        The index is opened once, and read in large pieces if they are near.
+        """
         near = len(numbers) > 1 and numbers[-1] - numbers[0] < _NEAR * len(numbers)
         with self._opened(_BUFFER_BYTES if near else 0) as file:
             for number in numbers:
-                yield self._read_block(file, number)
+                start, at, least, width, crc = self._directory[number].item()
+                above = b""
+                if width:
+                    file.seek(at)
+                    above = file.read(self._count(number) * width)
+                if _core.crc32c(above) != crc:
+                    message = f"{self.path}: block {number} of the index is damaged"
+                    raise ValueError(message)
+                yield start, least, width, above
 
-    def _read_block(self, file: IO[bytes], number: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        start, at, least, width, crc = self._directory[number].item()
-        count = min(self._block, self.records - number * self._block)
-        packed = b""
-        if width:
-            file.seek(at)
-            packed = file.read(count * width)
-        if _core.crc32c(packed) != crc:
-            message = f"{self.path}: block {number} of the index is damaged"
-            raise ValueError(message)
-        frames = np.full(count, least, np.uint64)
-        if width:
-            frames += np.frombuffer(packed, f"<u{width}")
-        return np.cumsum(frames) - frames + np.uint64(start), frames
+    def _count(self, number: int) -> int:
+        return min(self._block, int(self.records) - number * self._block)
 
     def members(self) -> NDArray[np.void]:
         """Return where the gzip members start: fields `file`, `raw` and `record`."""

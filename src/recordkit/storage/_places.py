@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from ._bytes import ByteFile
     from ._streams import Stream
 
-_TABLE_BYTES = 256 << 20  # of places kept of one file, about 4 bytes a record
+_TABLE_BYTES = 256 << 20  # of places kept of one file
+_RECORD_BYTES = 4  # of these for one, about
+_MOST_BLOCKS = 4  # so many records a block, and hardly a block is not asked for
 _STEP = 1 << 20
 _IDENTITY = np.dtype([("length", "<u8"), ("crc", "<u4")])
 
@@ -62,8 +64,18 @@ class Places:
         with self._loading:
             # Threads that begin together want the same ones.
             lacking = table.lacking(np.array(blocks, np.int64) * BLOCK)
-            for number, (starts, sizes) in zip(lacking, self.index.blocks(lacking), strict=True):
-                table.put(number, starts, sizes)
+            for number, packed in zip(lacking, self.index.packed(lacking), strict=True):
+                table.put(number, *packed)
+
+    def expect(self, records: int) -> None:
+        """Take notice that so many records will be looked up, anywhere: of many, all blocks are read at once.
+
+        Raises:
+            ValueError: One is damaged.
+        """
+        blocks = -(-len(self) // BLOCK)
+        if records > _MOST_BLOCKS * blocks and len(self) * _RECORD_BYTES < _TABLE_BYTES:
+            self.load(self.table, range(blocks))
 
     def one(self, number: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Return where the frame of a record starts and how long it is, as arrays of one."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from bisect import bisect_left
 from collections import OrderedDict
+from contextlib import suppress
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -339,6 +340,11 @@ class RecordFile:
         """Take notice that a file of this machine will be read at so many places."""
         if isinstance(self.file, LocalFile):
             self.file.will_be_read(places)
+            # Whatever is wrong shows when it is read. Until then it is one thread that finds the places, and not
+            # several that get into each other's way.
+            with suppress(RecordKitError, ValueError, OSError):
+                if (own := self.at_places()) is not None:
+                    own.expect(places)
 
     def give_back(self) -> None:
         """Let the file be closed when others are wanted."""

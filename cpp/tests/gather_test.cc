@@ -1,0 +1,157 @@
+// What is decoded from maps is what fetching and decoding gives, or it is left to them.
+#include "core/gather.h"
+
+#include <unistd.h>
+
+#include "check.h"
+#include "choices.h"
+#include "core/fetch.h"
+#include "examples.h"
+#include "frames.h"
+#include "held.h"
+#include "reference.h"
+#include "table.h"
+
+namespace recordkit {
+namespace {
+
+constexpr uint64_t kPlenty = uint64_t{1} << 40;
+
+const std::vector<FieldSpec> kFields = {{"a", Kind::int64s, 1, false, false},
+                                        {"b", Kind::floats, 1, false, false},
+                                        {"list", Kind::int64s, -1, false, false},
+                                        {"text", Kind::bytes, 1, false, false}};
+
+std::string entry(const std::string& name, uint32_t kind, const std::string& value) {
+  return bytes_field(1, bytes_field(1, name) + bytes_field(2, bytes_field(kind, bytes_field(1, value))));
+}
+
+// Records that are alike, as those that are decoded abreast.
+std::string alike(Random& random) {
+  std::string value(1 + random.below(3), '\xff');
+  value.back() = static_cast<char>(random.below(128));
+  const std::string text = random.bytes(random.below(40) ? random.below(60) : 40'000);
+  return bytes_field(1, entry("a", 3, value) + entry("b", 2, random.bytes(4)) +
+                            entry("not asked for", 2, value + "!!") +
+                            entry("list", 3, std::string(random.below(30), '\x05')) + entry("text", 1, text));
+}
+
+// Two files, with the places of all their records.
+struct Files {
+  std::string bytes[2];
+  std::vector<Place> places;
+
+  void add(Random& random, const std::string& payload) {
+    const uint32_t file = static_cast<uint32_t>(random.below(2));
+    const std::string framed = frame(payload);
+    places.push_back({bytes[file].size(), framed.size(), file});
+    bytes[file] += framed;
+  }
+};
+
+void is_as_fetched(const Files& files, std::span<const Place> places, const Decoder& decoder) {
+  const Held a(files.bytes[0]), b(files.bytes[1]);
+  const std::vector<int> descriptors = {a, b};
+  const std::unique_ptr<FileMap> map_a = FileMap::of(a, kPlenty), map_b = FileMap::of(b, kPlenty);
+  const std::vector<const FileMap*> maps = {map_a.get(), map_b.get()};
+  const Fetched fetched = fetch(descriptors, places);
+  const Decoded expected = decode_table(Decoder(decoder.fields(), false), fetched.chunk);
+
+  const std::optional<std::vector<CellColumn>> gathered =
+      table_of(decoder, places.size(), [&](auto& columns) { return gather(decoder, places, maps, columns); });
+
+  const bool sound = fetched.fault == Fault::none && expected.fault.what == DecodeFault::What::none;
+  CHECK_EQ(gathered.has_value(), sound);
+  if (sound) CHECK(*gathered == expected.columns);
+}
+
+std::vector<Place> some_of(Random& random, const Files& files, size_t count) {
+  std::vector<Place> places;
+  for (size_t i = 0; i < count; ++i) places.push_back(files.places[random.below(files.places.size())]);
+  return places;
+}
+
+TEST(gathered_records_are_those_that_are_fetched_and_decoded) {
+  Random random(11);
+  const Decoder decoder(kFields, false);
+  for (int i = 0; i < 60; ++i) {
+    Files files;
+    for (size_t r = 0; r < 50; ++r) files.add(random, random.below(30) ? alike(random) : "");
+    for (const size_t count : {0, 1, 7, 8, 9, 100})
+      is_as_fetched(files, some_of(random, files, count), decoder);
+  }
+}
+
+TEST(whatever_records_hold_they_are_gathered_or_left_alone) {
+  Random random(12);
+  const Decoder decoder(kFields, false);
+  for (int i = 0; i < 400; ++i) {
+    Files files;
+    for (size_t r = 0; r < 20; ++r) {
+      const std::string noise = random.bytes(300);
+      Choices choices(as_bytes(noise));
+      files.add(random, random.below(10) ? alike(random) : hostile_example(choices));
+    }
+    is_as_fetched(files, some_of(random, files, 17), decoder);
+  }
+}
+
+TEST(damaged_records_and_wrong_places_are_left_alone) {
+  Random random(13);
+  const Decoder decoder(kFields, false);
+  for (int i = 0; i < 400; ++i) {
+    Files files;
+    for (size_t r = 0; r < 20; ++r) files.add(random, alike(random));
+    std::vector<Place> places = some_of(random, files, 17);
+    Place& place = places[random.below(places.size())];
+    switch (random.below(4)) {
+      case 0:
+        files.bytes[place.file][place.offset + random.below(place.size)] ^=
+            static_cast<char>(1 << random.below(8));
+        break;
+      case 1:
+        place.size += random.below(2) ? 1 : -1;
+        break;
+      case 2:
+        place.offset += random.below(2) ? 1 : random.next();
+        break;
+      default:
+        place.size = random.below(2) ? random.below(17) : random.next();
+    }
+    is_as_fetched(files, places, decoder);
+  }
+}
+
+TEST(records_without_a_map_are_left_alone) {
+  Random random(14);
+  Files files;
+  for (size_t r = 0; r < 20; ++r) files.add(random, alike(random));
+  const Held a(files.bytes[0]);
+  const std::unique_ptr<FileMap> map = FileMap::of(a, kPlenty);
+  const std::vector<const FileMap*> maps = {map.get(), nullptr};
+  std::vector<Column> columns(kFields.size());
+
+  CHECK(!gather(Decoder(kFields, false), files.places, maps, columns));
+}
+
+TEST(records_of_a_file_that_is_cut_short_under_its_map_are_left_alone) {
+  Random random(15);
+  Files files;
+  for (size_t r = 0; r < 400; ++r) files.add(random, alike(random));
+  const Held a(files.bytes[0]), b(files.bytes[1]);
+  const std::unique_ptr<FileMap> map_a = FileMap::of(a, kPlenty), map_b = FileMap::of(b, kPlenty);
+  const std::vector<const FileMap*> maps = {map_a.get(), map_b.get()};
+  const Decoder decoder(kFields, false);
+  const auto gathered = [&] {
+    return table_of(decoder, files.places.size(),
+                    [&](auto& columns) { return gather(decoder, files.places, maps, columns); });
+  };
+  CHECK(gathered().has_value());
+
+  CHECK_EQ(::ftruncate(a, 4096), 0);
+
+  CHECK(!gathered().has_value());
+}
+
+}  // namespace
+}  // namespace recordkit
