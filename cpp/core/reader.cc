@@ -21,35 +21,46 @@ std::unique_ptr<const FileMap> FileSource::map(uint64_t offset, uint64_t size) {
 }
 
 // Buffers come back here when the last chunk over them goes, so that reading a large file touches the same
-// few megabytes again and again: fresh pages cost more than the checksums do.
+// few megabytes again and again: fresh pages cost more than the checksums do. A thread gets one of its own
+// back if there is one, for what another has written has to come from the caches of that one's core.
 class RecordReader::Pool : public std::enable_shared_from_this<Pool> {
  public:
   std::shared_ptr<Buffer> take() {
+    const std::thread::id own = std::this_thread::get_id();
     std::unique_ptr<Buffer> buffer;
     {
       std::lock_guard lock(mutex_);
       if (!free_.empty()) {
-        buffer = std::move(free_.back());
+        const auto mine =
+            std::find_if(free_.rbegin(), free_.rend(), [&](const Free& free) { return free.user == own; });
+        Free& best = mine == free_.rend() ? free_.back() : *mine;
+        buffer = std::move(best.buffer);
+        std::swap(best, free_.back());
         free_.pop_back();
       }
     }
     if (!buffer) buffer = std::make_unique<Buffer>();
     buffer->set_size(0);
-    return {buffer.release(), [pool = shared_from_this()](Buffer* used) { pool->give(used); }};
+    return {buffer.release(), [pool = shared_from_this(), own](Buffer* used) { pool->give(used, own); }};
   }
 
  private:
   static constexpr size_t kKept = 4;
   static constexpr size_t kLargest = size_t{64} << 20;
 
-  void give(Buffer* used) {
+  struct Free {
+    std::unique_ptr<Buffer> buffer;
+    std::thread::id user;
+  };
+
+  void give(Buffer* used, std::thread::id user) {
     std::unique_ptr<Buffer> buffer(used);
     std::lock_guard lock(mutex_);
-    if (free_.size() < kKept && buffer->capacity() <= kLargest) free_.push_back(std::move(buffer));
+    if (free_.size() < kKept && buffer->capacity() <= kLargest) free_.push_back({std::move(buffer), user});
   }
 
   std::mutex mutex_;
-  std::vector<std::unique_ptr<Buffer>> free_;
+  std::vector<Free> free_;
 };
 
 namespace {
@@ -211,7 +222,8 @@ ScanEnd RecordReader::fill(Chunk& chunk, size_t max_records, uint64_t max_bytes,
 
 void RecordReader::move_rest(size_t more) {
   const size_t size = rest_->size() - rest_at_;
-  if (rest_.use_count() == 1) {
+  const std::thread::id reads = std::this_thread::get_id();
+  if (std::exchange(rest_reader_, reads) == reads && rest_.use_count() == 1) {
     // Nobody looks at it any more: what is still in the caches is written over.
     std::atomic_thread_fence(std::memory_order_acquire);
     if (rest_->capacity() >= size + more + 2 * kLine) {

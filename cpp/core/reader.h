@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include "core/faster.h"
@@ -97,6 +98,7 @@ class RecordReader {
   std::mutex mutex_;
   std::shared_ptr<Buffer> rest_;  // from rest_at_ on, bytes read that belong to later records
   size_t rest_at_ = 0;
+  std::thread::id rest_reader_;
   uint64_t file_offset_;  // of the first byte of the rest
   uint64_t next_record_;
   size_t last_count_ = 0;  // records in the chunk before

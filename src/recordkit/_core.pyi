@@ -181,6 +181,11 @@ class PlaceList:
 
     def __len__(self) -> int: ...
 
+def split_numbers(ends: numpy.typing.NDArray[numpy.int64], numbers: numpy.typing.NDArray[numpy.int64]) -> tuple[numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.int64]]:
+    """
+    Return which of the files each number is in, going by where they end, its number there, and how many each file has.
+    """
+
 def find_places(tables: Sequence[PlaceTable], files: numpy.typing.NDArray[numpy.int64], numbers: numpy.typing.NDArray[numpy.int64]) -> tuple[PlaceList, list[tuple[int, int]]]:
     """
     Return where the records with these numbers in these of the files are, and which (file, block) the tables lack, in order: if any, the places say nothing.

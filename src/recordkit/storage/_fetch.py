@@ -42,9 +42,7 @@ def fetch(files: Sequence[RecordFile], which: NDArray[np.int64], numbers: NDArra
     return _one_by_one(files, which, numbers) if chunk is None else chunk
 
 
-def fetch_later(
-    files: Sequence[RecordFile], which: NDArray[np.int64], numbers: NDArray[np.int64]
-) -> Chunk | InMemory:
+def fetch_later(files: Sequence[RecordFile], which: NDArray[np.int64], numbers: NDArray[np.int64]) -> Chunk | InMemory:
     """Return what `fetch` does, or, where all files are in memory, records that can be decoded from there."""
     maps = _maps(files)
     listed = None if maps is None else _listed(files, which, numbers)
@@ -101,7 +99,7 @@ def _maps(files: Sequence[RecordFile]) -> list[_core.FileMap] | None:
     if any(file.at_places() is None for file in files):
         return None
     with _borrowed(files):
-        maps = [map for file in files if (map := file.map) is not None]
+        maps = [mapped for file in files if (mapped := file.map) is not None]
     return maps if len(maps) == len(files) else None
 
 

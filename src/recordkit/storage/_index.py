@@ -204,7 +204,7 @@ class Index:
                 yield start, least, width, above
 
     def _count(self, number: int) -> int:
-        return min(self._block, int(self.records) - number * self._block)
+        return int(min(self._block, self.records - number * self._block))
 
     def members(self) -> NDArray[np.void]:
         """Return where the gzip members start: fields `file`, `raw` and `record`."""
