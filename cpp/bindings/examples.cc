@@ -114,6 +114,30 @@ nb::object gather_listed(const Decoder& decoder, const std::vector<const FileMap
   return all ? nb::object(columns_to_python(decoder, columns)) : nb::none();
 }
 
+nb::object decode_next_records(const Decoder& decoder, RecordReader& reader, size_t records, bool few_fields,
+                               Ints ints, Floats floats) {
+  std::vector<Column> columns;
+  const auto begin = [&] {
+    columns = std::vector<Column>(decoder.fields().size());
+    place_in_blocks(decoder, records, ints, floats, columns);
+  };
+  ReadResult read;
+  begin();
+  const std::optional<uint64_t> first = without_gil([&]() -> std::optional<uint64_t> {
+    if (few_fields) {
+      if (const auto found = decode_next(decoder, reader, records, columns)) return found;
+      begin();
+    }
+    read = reader.next(records, true);
+    if (read.fault != Fault::none || read.chunk.records.size() < records ||
+        decoder.decode(read.chunk, 0, records, columns).what != DecodeFault::What::none)
+      return std::nullopt;
+    return read.chunk.first_record;
+  });
+  if (first) return nb::make_tuple(*first, columns_to_python(decoder, columns));
+  return nb::make_tuple(std::move(read.chunk), static_cast<int>(read.fault), read.offset);
+}
+
 // (name, kind, steps, count or -1, values, byte_offsets, value_offsets, step_offsets, states)
 using Source =
     std::tuple<std::string, int, bool, int64_t, nb::object, nb::object, nb::object, nb::object, nb::object>;
@@ -266,6 +290,13 @@ void bind_examples(nb::module_& m) {
            "Return a list with an element a field, or a tuple of the facts of a fault: (what, wire, record, "
            "byte, "
            "field, found kind, found count). Fixed numbers go into the blocks, one field behind the other.")
+      .def("decode_next", &decode_next_records, "reader"_a, "records"_a, "few_fields"_a, "ints"_a.noconvert(),
+           "floats"_a.noconvert(),
+           nb::sig("def decode_next(self, reader: Reader, records: int, few_fields: bool, ints: "
+                   "numpy.typing.NDArray[numpy.int64], floats: numpy.typing.NDArray[numpy.float32]) -> "
+                   "tuple[int, list[tuple[typing.Any, ...] | None]] | tuple[Chunk, int, int]"),
+           "Return the number of the first of the next records and what `decode` returns for them, or what "
+           "`Reader.next` returns where there are not so many, or one is not sound or not what is asked for.")
       .def("gather", &gather_listed, "maps"_a, "places"_a, "start"_a, "stop"_a, "ints"_a.noconvert(),
            "floats"_a.noconvert(),
            nb::sig("def gather(self, maps: collections.abc.Sequence[FileMap | None], places: PlaceList, "

@@ -25,6 +25,16 @@ bool has_quick() {
 #endif
 }
 
+bool has_wide() {
+#if defined(__x86_64__)
+  static const bool has = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+                          __builtin_cpu_supports("avx512vbmi");
+  return has && crc32c_path() == "avx512";
+#else
+  return false;
+#endif
+}
+
 // The first bytes of a word, up to all eight.
 template <bool quick>
 [[gnu::always_inline]] inline uint64_t first_bytes(uint64_t word, uint64_t size) {
@@ -40,11 +50,14 @@ template <bool quick>
 
 }  // namespace
 
-// The same code twice: for any processor, and for those with wide registers and quick instructions for bits.
+// The same code again: for any processor, for those with wide registers and quick instructions for bits, and
+// for those that move bytes about in such registers.
 #if defined(__x86_64__)
 #define RECORDKIT_QUICK [[gnu::target("avx2,bmi,bmi2")]]
+#define RECORDKIT_WIDE [[gnu::target("avx2,bmi,bmi2,avx512f,avx512bw,avx512vl,avx512vbmi")]]
 #else
 #define RECORDKIT_QUICK
+#define RECORDKIT_WIDE
 #endif
 
 // Stores eight numbers of a column. `each` hands on, for every message, its number, the entry and its length.
@@ -73,21 +86,31 @@ template <bool quick, typename Each>
 }
 
 // Goes over the entries of a step.
+template <bool wide>
 [[gnu::always_inline]] inline void Abreast::pass(const Step& step, Places& at, Lane& unlike,
                                                  uint64_t& wrong) {
-  const size_t size = step.name_size;
+  Lane differs = {};
+  uint64_t lengths = 0;
 #pragma GCC unroll 8
   for (const uint8_t*& p : at) {
     const uint64_t length = p[1];
-    Lane bytes;  // no function could return it: not all processors have a register of that size
+    Lane bytes, less;  // no function could return them: not all processors have a register of that size
     std::memcpy(&bytes, p, sizeof bytes);
-    unlike |= (bytes ^ step.bytes) & step.mask;
-    wrong |= (p[size + 5] + size + 4) ^ length;
+    if constexpr (wide) {
+      less = __builtin_shuffle(bytes, step.from);  // one instruction there
+    } else {
+      less = Lane{} + p[1];
+      lengths |= p[step.v_at];
+    }
+    differs |= (bytes - (less & step.lengths)) ^ step.bytes;
     p += 2 + length;
+    asm("" : "+r"(p));  // in a register of its own, and not with others in a wide one
   }
+  unlike |= differs & step.mask;
+  wrong |= lengths & 0x80;
 }
 
-template <bool quick>
+template <bool quick, bool wide>
 [[gnu::always_inline]] inline bool Abreast::take_alike(const Messages& messages, const Names::Slot* slots,
                                                        size_t row) {
   Places at;
@@ -125,10 +148,10 @@ template <bool quick>
     }
     if (step->asked == Asked::other) places = std::copy(at.begin(), at.end(), places);
     Places passed = at;  // in registers, for as long as nothing is asked for
-    pass(*step, passed, unlike, wrong);
+    pass<wide>(*step, passed, unlike, wrong);
     for (; step + 1 < end && step[1].asked == Asked::nothing; ++step) {
       call_for_more();
-      pass(step[1], passed, unlike, wrong);
+      pass<wide>(step[1], passed, unlike, wrong);
     }
     at = passed;
   }
@@ -188,7 +211,10 @@ template <bool quick>
 
 RECORDKIT_QUICK bool Abreast::take_alike_quick(const Messages& messages, const Names::Slot* slots,
                                                size_t row) {
-  return take_alike<true>(messages, slots, row);
+  return take_alike<true, false>(messages, slots, row);
+}
+RECORDKIT_WIDE bool Abreast::take_alike_wide(const Messages& messages, const Names::Slot* slots, size_t row) {
+  return take_alike<true, true>(messages, slots, row);
 }
 RECORDKIT_QUICK bool Abreast::take_named_quick(const Messages& messages, const Names& names, size_t row) {
   return take_named<true>(messages, names, row);
@@ -198,7 +224,8 @@ bool Abreast::take_alike(const Messages& messages, const Names& names, size_t ro
   plan_ = &alike_;
   places_.resize(alike_.others.size() * kAtOnce);
   const Names::Slot* const slots = names.slots.data();
-  return quick_ ? take_alike_quick(messages, slots, row) : take_alike<false>(messages, slots, row);
+  if (wide_) return take_alike_wide(messages, slots, row);
+  return quick_ ? take_alike_quick(messages, slots, row) : take_alike<false, false>(messages, slots, row);
 }
 
 bool Abreast::take_named(const Messages& messages, const Names& names, size_t row) {
@@ -210,6 +237,7 @@ bool Abreast::take_named(const Messages& messages, const Names& names, size_t ro
 
 void Abreast::begin(bool follow) {
   quick_ = has_quick();
+  wide_ = quick_ && has_wide();
   follow_ = follow;
 }
 
@@ -250,7 +278,8 @@ bool Abreast::learn_step(const uint8_t* p, const uint8_t* end, Names& names) {
   const size_t n = static_cast<size_t>(found);
   const Names::Slot& slot = names.slots[n];
 
-  uint8_t bytes[kLoaded] = {}, lengths[kLoaded] = {}, mask[kLoaded] = {};
+  uint8_t bytes[kLoaded] = {}, lengths[kLoaded] = {}, mask[kLoaded] = {}, from[kLoaded];
+  std::fill_n(from, kLoaded, uint8_t{1});
   std::memcpy(bytes, p, size + 6);
   bytes[1] = 0;
   std::fill_n(mask, size + 5, uint8_t{0xff});
@@ -260,7 +289,8 @@ bool Abreast::learn_step(const uint8_t* p, const uint8_t* end, Names& names) {
     lengths[at] = mask[at] = 0xff;
   };
   Step step;
-  step.name_size = size;
+  step.v_at = size + 5;
+  goes_by_length(step.v_at, size + 4);
   if (slot.field >= 0 && !slot.one_number) {
     step.asked = Asked::other;
     alike_.others.push_back(alike_.others.size());
@@ -272,13 +302,18 @@ bool Abreast::learn_step(const uint8_t* p, const uint8_t* end, Names& names) {
     alike_.fields.push_back(field);
     step.asked = Asked::number;
     step.taken = number_of(n, slot);
-    goes_by_length(size + 5, size + 4);
     bytes[size + 6] = slot.is_int ? 0x1a : 0x12;
     bytes[size + 8] = 0x0a;
     mask[size + 6] = mask[size + 8] = 0xff;
     goes_by_length(size + 7, size + 6);
     goes_by_length(size + 9, size + 8);
   }
+  if (step.asked != Asked::number) {
+    // What is short of the one that says how long the name is stays as it is only if v is below 128.
+    from[3] = static_cast<uint8_t>(step.v_at);
+    lengths[3] = 0x80;
+  }
+  std::memcpy(&step.from, from, kLoaded);
   std::memcpy(&step.bytes, bytes, kLoaded);
   std::memcpy(&step.lengths, lengths, kLoaded);
   std::memcpy(&step.mask, mask, kLoaded);

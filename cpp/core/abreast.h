@@ -82,7 +82,8 @@ class Abreast {
     Lane bytes = {};    // what is expected; of lengths, less L
     Lane lengths = {};  // of a number, all bits where a length stands that goes by L
     Lane mask = {};     // which bits have to be as expected; of L, that it is below 128
-    size_t name_size = 0;
+    Lane from = {};     // where the lengths stand that are taken off
+    size_t v_at = 0;
     Asked asked = Asked::nothing;
     Number taken = {};
   };
@@ -97,18 +98,21 @@ class Abreast {
   bool forget();
   static Number number_of(size_t n, const Names::Slot& slot);
 
+  template <bool wide>
   static void pass(const Step& step, Places& at, Lane& unlike, uint64_t& wrong);
   template <bool quick, typename Each>
   static void store_numbers(const Number& number, const Names::Slot* slots, size_t row, uint64_t& wrong,
                             const Each& each);
-  template <bool quick>
+  template <bool quick, bool wide>
   bool take_alike(const Messages& messages, const Names::Slot* slots, size_t row);
   template <bool quick>
   bool take_named(const Messages& messages, const Names& names, size_t row);
   bool take_alike_quick(const Messages& messages, const Names::Slot* slots, size_t row);
+  bool take_alike_wide(const Messages& messages, const Names::Slot* slots, size_t row);
   bool take_named_quick(const Messages& messages, const Names& names, size_t row);
 
   bool quick_ = false;
+  bool wide_ = false;
   bool follow_ = false;
   std::vector<Step> steps_;
   std::vector<std::pair<size_t, Number>> named_numbers_;  // with the places of their slots

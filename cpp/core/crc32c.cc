@@ -299,7 +299,7 @@ constexpr auto kBack = [] {
 template <bool copies>
 RECORDKIT_TARGET_AVX512 inline uint32_t lines_avx512(uint32_t crc, const uint8_t* data, size_t size,
                                                      [[maybe_unused]] uint8_t* to) {
-  constexpr size_t kLine = 64, kBlock = 4 * kLine;
+  constexpr size_t kLine = 64, kBlock = 2 * kLine;
   const size_t before = reinterpret_cast<uintptr_t>(data) % kLine, end = before + size;
   const size_t last = (end - 1) / kBlock * kBlock;  // where the last block begins
   const uintptr_t start = reinterpret_cast<uintptr_t>(data) - before;
@@ -327,26 +327,25 @@ RECORDKIT_TARGET_AVX512 inline uint32_t lines_avx512(uint32_t crc, const uint8_t
   const auto state = static_cast<int>(shift_state(~crc, kBack[before]));
   __m512i a = _mm512_xor_si512(line_until_end(0, ~uint64_t{0} << before),
                                _mm512_zextsi128_si512(_mm_cvtsi32_si128(state)));
-  __m512i b = line_until_end(kLine), c = line_until_end(2 * kLine), d = line_until_end(3 * kLine);
-  constexpr Fold kFar(8 * kBlock), kNear(8 * kLine), kTwo(16 * kLine), kPair(256), kHalf(128);
+  __m512i b = line_until_end(kLine);
+  constexpr Fold kFar(8 * kBlock), kNear(8 * kLine);
   const __m512i far = spread_wide(kFar), near = spread_wide(kNear);
   if (last != 0) {
     for (size_t at = kBlock; at < last; at += kBlock) {
       a = fold_four(a, far, line(at));
       b = fold_four(b, far, line(at + kLine));
-      c = fold_four(c, far, line(at + 2 * kLine));
-      d = fold_four(d, far, line(at + 3 * kLine));
     }
     a = fold_four(a, far, line_until_end(last));
     b = fold_four(b, far, line_until_end(last + kLine));
-    c = fold_four(c, far, line_until_end(last + 2 * kLine));
-    d = fold_four(d, far, line_until_end(last + 3 * kLine));
   }
-  const __m512i lanes = fold_four(fold_four(a, near, b), spread_wide(kTwo), fold_four(c, near, d));
-  const __m256i pair =
-      fold_pair(_mm512_castsi512_si256(lanes), spread(kPair), _mm512_extracti64x4_epi64(lanes, 1));
-  const __m128i lane = fold_lane(_mm256_castsi256_si128(pair), _mm_set_epi64x(kHalf.high, kHalf.low),
-                                 _mm256_extracti128_si256(pair, 1));
+  const __m512i lanes = fold_four(a, near, b);
+  // All lanes but the last move on to it at once.
+  constexpr Fold kThree(384), kTwo(256), kNext(128);
+  const __m512i on =
+      _mm512_set_epi64(0, 0, kNext.high, kNext.low, kTwo.high, kTwo.low, kThree.high, kThree.low);
+  const __m512i moved = fold_four(lanes, on, _mm512_maskz_mov_epi64(0xc0, lanes));
+  const __m256i two = _mm256_xor_si256(_mm512_castsi512_si256(moved), _mm512_extracti64x4_epi64(moved, 1));
+  const __m128i lane = _mm_xor_si128(_mm256_castsi256_si128(two), _mm256_extracti128_si256(two, 1));
   return ~shift_state(reduce_lane(lane), kBack[last + kBlock - end]);
 }
 

@@ -1,6 +1,7 @@
 #include "core/decode.h"
 
 #include <algorithm>
+#include <thread>
 #include <unordered_map>
 
 #include "core/abreast.h"
@@ -24,6 +25,7 @@ struct Learned {
   Names names;
   Abreast abreast;
   bool mixed = false;
+  std::thread::id user;          // the last one
   std::vector<double> a_record;  // of each field, how many values or bytes were gathered for one
 };
 
@@ -689,15 +691,22 @@ Decoder::~Decoder() = default;
 
 template <typename Use>
 auto Decoder::with_learned(const Use& use) const {
+  // A thread gets its own back if it can, for that is in the caches of its core.
+  constexpr size_t kKept = 16;
+  const std::thread::id own = std::this_thread::get_id();
   std::unique_ptr<Learned> learned;
   {
     std::lock_guard lock(mutex_);
-    if (!learned_.empty()) {
-      learned = std::move(learned_.back());
-      learned_.pop_back();
+    auto found =
+        std::find_if(learned_.begin(), learned_.end(), [&](const auto& each) { return each->user == own; });
+    if (found == learned_.end() && learned_.size() >= kKept) found = learned_.begin();
+    if (found != learned_.end()) {
+      learned = std::move(*found);
+      learned_.erase(found);
     }
   }
   if (!learned) learned = std::make_unique<Learned>(fields_);
+  learned->user = own;
   const auto result = use(*learned);
   std::lock_guard lock(mutex_);
   learned_.push_back(std::move(learned));

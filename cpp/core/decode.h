@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/example.h"
+#include "core/few.h"
 #include "core/framing.h"
 
 namespace recordkit {
@@ -67,10 +68,6 @@ class Decoder {
   //
   // Safe to call from many threads.
   DecodeFault decode(const Chunk& chunk, size_t start, size_t stop, std::vector<Column>& columns) const;
-
-  // Hands over the next few records, in memory that it may use again for those behind them; false if there
-  // are none to be had. `abreast`: kAtOnce of Abreast are decoded at once, if there are as many.
-  using Bring = std::function<bool(Chunk& few, bool abreast)>;
 
   // Decodes `rows` records, of so many bytes in all, a few at a time. False on any fault.
   bool decode_few(const Bring& bring, size_t rows, size_t bytes, std::vector<Column>& columns) const;

@@ -37,6 +37,19 @@ inline bool length_is_sound(uint64_t length, const uint8_t* header) {
 }
 inline bool header_is_sound(const uint8_t* header) { return length_is_sound(load<uint64_t>(header), header); }
 
+// A copy of the 12 bytes before a payload, for where they may change.
+struct Header {
+  uint64_t length;
+  uint32_t crc;
+
+  explicit Header(const uint8_t* from) : length(load<uint64_t>(from)), crc(load<uint32_t>(from + 8)) {}
+  bool is_sound() const { return unmask_crc(crc) == crc32c_of_u64(length); }
+  void copy_to(uint8_t* to) const {
+    store(to, length);
+    store(to + 8, crc);
+  }
+};
+
 // Writes the 12 bytes before a payload, or the 4 behind it.
 inline void store_header(uint8_t* to, uint64_t length) {
   store(to, length);

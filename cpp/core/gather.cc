@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "core/abreast.h"
-
 namespace recordkit {
 namespace {
 
@@ -31,46 +29,30 @@ class Gathering {
   bool bring(Chunk& few, bool abreast) {
     if (next_ == 0) call_for(0, few_from(0, abreast));
     const size_t end = few_from(next_, abreast);
-    few.records.clear();
-    uint64_t size = 0;
-    for (size_t i = next_; i < end; ++i) {
-      // Where it lies within a cache line stays as it is, so that lines are copied as a whole.
-      const uint64_t lead = (reinterpret_cast<uintptr_t>(at(i)) - size) % kLine;
-      few.records.push_back({size + lead + kHeaderSize, places_[i].size - kFrameSize});
-      size += lead + places_[i].size;
+    few_.clear();
+    for (; next_ < end; ++next_) {
+      const Header header(at(next_));
+      if (!header.is_sound() || header.length != places_[next_].size - kFrameSize ||
+          !few_.add(header, at(next_) + kHeaderSize))
+        return false;
     }
-    copies_.reserve(size + kBehind + kLine);
-    const uintptr_t start = reinterpret_cast<uintptr_t>(copies_.data());
-    const uint64_t first = (kLine - start % kLine) % kLine;
-    few.data = copies_.data() + first;
-    few.size = size;
-    few.readable = copies_.capacity() - first;
-    for (const Chunk::Span& span : few.records) {
-      if (!copy(copies_.data() + first + span.start, at(next_++) + kHeaderSize, span.length)) return false;
-    }
+    few_.hand_over(few);
     call_for(end, few_from(end, abreast));
     return true;
   }
 
  private:
   static constexpr size_t kLine = 64;
-  static constexpr size_t kBehind = 72 << 10;  // what decoding abreast may look at, whatever is there
-  // So many bytes are a few; one record may be larger. Eight are decoded at once from the nearest cache, and
-  // where records are decoded one by one most of it is left to what they are decoded to.
-  static constexpr uint64_t kAbreastBytes = 32 << 10, kMostBytes = 8 << 10;
   static constexpr uint64_t kCalledFor = 1024;  // of each: the processor sees itself what comes next
 
   const uint8_t* at(size_t i) const { return maps_[places_[i].file]->data() + places_[i].offset; }
 
   // The place behind the few that begin with this one.
   size_t few_from(size_t first, bool abreast) const {
-    const uint64_t most = abreast ? kAbreastBytes : kMostBytes;
-    uint64_t size = 0;
     size_t end = first;
-    for (; end < places_.size() && end < first + Abreast::kAtOnce; ++end) {
-      size += places_[end].size;
-      if (end > first && size > most) break;
-    }
+    for (uint64_t bytes = 0;
+         end < places_.size() && Few::has_room(end - first, bytes, places_[end].size, abreast); ++end)
+      bytes += places_[end].size;
     return end;
   }
 
@@ -82,17 +64,10 @@ class Gathering {
     }
   }
 
-  // Whether the record at `payload` is sound, and as long as its place says, going by the copy alone.
-  static bool copy(uint8_t* to, const uint8_t* payload, uint64_t length) {
-    std::memcpy(to - kHeaderSize, payload - kHeaderSize, kHeaderSize);
-    return header_is_sound(to - kHeaderSize) && load<uint64_t>(to - kHeaderSize) == length &&
-           copy_payload(to, payload, length);
-  }
-
   std::span<const Place> places_;
   std::span<const FileMap* const> maps_;
   size_t next_ = 0;
-  Buffer copies_;
+  Few few_;
 };
 
 }  // namespace
@@ -103,6 +78,13 @@ bool gather(const Decoder& decoder, std::span<const Place> places, std::span<con
   if (!gathering.are_mapped()) return false;
   return decoder.decode_few([&](Chunk& few, bool abreast) { return gathering.bring(few, abreast); },
                             places.size(), gathering.bytes(), columns);
+}
+
+std::optional<uint64_t> decode_next(const Decoder& decoder, RecordReader& reader, size_t rows,
+                                    std::vector<Column>& columns) {
+  return reader.bring_next(rows, [&](const Bring& bring, uint64_t bytes) {
+    return decoder.decode_few(bring, rows, bytes, columns);
+  });
 }
 
 }  // namespace recordkit

@@ -22,7 +22,9 @@ std::unique_ptr<const FileMap> FileSource::map(uint64_t offset, uint64_t size) {
 
 // Buffers come back here when the last chunk over them goes, so that reading a large file touches the same
 // few megabytes again and again: fresh pages cost more than the checksums do. A thread gets one of its own
-// back if there is one, for what another has written has to come from the caches of that one's core.
+// back, for what another has written has to come from the caches of that one's core; and the one that has
+// been here for longest, if there are some: to copy to what is still in the second cache takes a third longer
+// than to what has left it.
 class RecordReader::Pool : public std::enable_shared_from_this<Pool> {
  public:
   std::shared_ptr<Buffer> take() {
@@ -30,14 +32,14 @@ class RecordReader::Pool : public std::enable_shared_from_this<Pool> {
     std::unique_ptr<Buffer> buffer;
     {
       std::lock_guard lock(mutex_);
-      if (!free_.empty()) {
-        const auto mine =
-            std::find_if(free_.rbegin(), free_.rend(), [&](const Free& free) { return free.user == own; });
-        Free& best = mine == free_.rend() ? free_.back() : *mine;
-        buffer = std::move(best.buffer);
-        std::swap(best, free_.back());
-        free_.pop_back();
+      size_t count = 0, bytes = 0;
+      auto oldest = free_.end();
+      for (auto free = free_.begin(); free != free_.end(); ++free) {
+        if (free->user != own) continue;
+        if (count++ == 0) oldest = free;
+        bytes += free->buffer->capacity();
       }
+      if (bytes >= kBytesInTurn || count == kInTurn) buffer = remove(oldest);
     }
     if (!buffer) buffer = std::make_unique<Buffer>();
     buffer->set_size(0);
@@ -45,8 +47,10 @@ class RecordReader::Pool : public std::enable_shared_from_this<Pool> {
   }
 
  private:
-  static constexpr size_t kKept = 4;
-  static constexpr size_t kLargest = size_t{64} << 20;
+  // Of a thread, beside those in use.
+  static constexpr size_t kInTurn = 3, kBytesInTurn = size_t{1} << 20;
+  // Of all threads.
+  static constexpr size_t kKept = 16, kBytesKept = size_t{256} << 20;
 
   struct Free {
     std::unique_ptr<Buffer> buffer;
@@ -56,11 +60,21 @@ class RecordReader::Pool : public std::enable_shared_from_this<Pool> {
   void give(Buffer* used, std::thread::id user) {
     std::unique_ptr<Buffer> buffer(used);
     std::lock_guard lock(mutex_);
-    if (free_.size() < kKept && buffer->capacity() <= kLargest) free_.push_back({std::move(buffer), user});
+    bytes_ += buffer->capacity();
+    free_.push_back({std::move(buffer), user});
+    while (free_.size() > kKept || bytes_ > kBytesKept) remove(free_.begin());
+  }
+
+  std::unique_ptr<Buffer> remove(std::vector<Free>::iterator free) {
+    std::unique_ptr<Buffer> buffer = std::move(free->buffer);
+    bytes_ -= buffer->capacity();
+    free_.erase(free);
+    return buffer;
   }
 
   std::mutex mutex_;
-  std::vector<Free> free_;
+  std::vector<Free> free_;  // the oldest first
+  size_t bytes_ = 0;
 };
 
 namespace {
@@ -103,18 +117,6 @@ constexpr double kClearly = 0.85;
 std::atomic<Faster::Found> last_found;
 static_assert(std::atomic<Faster::Found>::is_always_lock_free);
 
-// A turn takes about as long as waking a thread does, so that it pays to stay awake for one.
-std::unique_lock<std::mutex> take_turn(std::mutex& mutex) {
-  constexpr int kGlances = 200;
-  std::unique_lock lock(mutex, std::try_to_lock);
-  for (int glance = 0; !lock && glance < kGlances; ++glance) {
-    std::this_thread::yield();
-    lock.try_lock();
-  }
-  if (!lock) lock.lock();
-  return lock;
-}
-
 }  // namespace
 
 RecordReader::RecordReader(std::unique_ptr<ByteSource> source, Limits limits, uint64_t file_offset,
@@ -131,12 +133,99 @@ RecordReader::~RecordReader() {
   if (was_mapped_) last_found = faster_.found();
 }
 
+// One call's place in the order of those that take records. Several threads read before their turn, around
+// where their records will probably be: only that of the first byte has to be known from those before.
+class RecordReader::Turn {
+ public:
+  Turn(RecordReader& reader, size_t max_records, bool whole_count) : reader_(reader) {
+    std::unique_lock lock(reader.mutex_);
+    number_ = reader.turns_given_++;
+    const uint64_t each = reader.last_size_ / std::max<size_t>(reader.last_count_, 1) + 1;
+    const uint64_t most =
+        whole_count ? kMostAhead : std::min<uint64_t>(reader.limits_.chunk_bytes, kMostAhead);
+    size_ = max_records == reader.last_count_ ? std::min<uint64_t>(reader.last_size_, most)
+                                              : std::min<uint64_t>(max_records, most / each) * each;
+    offset_ = reader.file_offset_ + reader.awaited_;
+    const uint64_t doubt = std::max(reader.doubt_, size_ / 128);
+    start_ = offset_ - std::min(doubt, reader.awaited_);
+    reader.awaited_ += size_;
+    const bool taken_last = reader.last_taker_ == std::this_thread::get_id();
+    alone_ = reader.in_a_row_ == kAlone && (taken_last || reader.last_taker_ == std::thread::id());
+    const bool ends = reader.source_ended_ || reader.fault_.fault != Fault::none;
+    if (alone_ || ends || !reader.source_->has_any_offset() || size_ < kLeastPiece || doubt > size_ / 8)
+      return;
+    lock.unlock();
+    read(offset_ - start_ + size_ + doubt);
+  }
+
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+  ~Turn() {
+    if (!lock_) wait();
+    reader_.awaited_ -= size_;
+    ++reader_.turns_;
+    lock_.unlock();
+    reader_.turn_ended_.notify_all();
+  }
+
+  bool alone() const { return alone_; }
+
+  // A turn takes about as long as waking a thread does, so that it pays to stay awake for one.
+  void wait() {
+    constexpr int kGlances = 200;
+    for (int glance = 0; reader_.turns_ != number_ && glance < kGlances; ++glance) std::this_thread::yield();
+    lock_ = std::unique_lock(reader_.mutex_);
+    reader_.turn_ended_.wait(lock_, [this] { return reader_.turns_ == number_; });
+    const uint64_t now = reader_.file_offset_;
+    const uint64_t off = now > offset_ ? now - offset_ : offset_ - now;
+    reader_.doubt_ = std::max(reader_.doubt_ / 4 * 3, 2 * off);
+  }
+
+  // Makes what was read the rest, if the next record starts there and that is more than there was.
+  bool give_rest() {
+    const uint64_t now = reader_.file_offset_;
+    if (buffer_ == nullptr || now < start_) return false;
+    const uint64_t at = lead_ + (now - start_);
+    if (at >= buffer_->size() || buffer_->size() - at <= reader_.rest_->size() - reader_.rest_at_)
+      return false;
+    reader_.rest_ = std::move(buffer_);
+    reader_.rest_at_ = at;
+    return true;
+  }
+
+ private:
+  static constexpr uint64_t kMostAhead = uint64_t{16} << 20;
+
+  // What goes wrong here is found again, and said, in the turn.
+  void read(size_t size) try {
+    buffer_ = reader_.pool_->take();
+    buffer_->reserve(size + kLeastPiece + 2 * kLine);
+    lead_ = lead_for(*buffer_, start_);
+    buffer_->set_size(lead_);
+    buffer_->set_size(lead_ + reader_.source_->read(start_, buffer_->grow(size), size));
+    std::memset(buffer_->end(), 0, kPadding);
+  } catch (const std::exception&) {
+    buffer_.reset();
+  }
+
+  RecordReader& reader_;
+  uint64_t number_;
+  uint64_t size_;    // of what it will probably take
+  uint64_t offset_;  // and where that is in the file
+  bool alone_;
+  uint64_t start_;  // of what was read
+  std::shared_ptr<Buffer> buffer_;
+  size_t lead_ = 0;
+  std::unique_lock<std::mutex> lock_;
+};
+
 ReadResult RecordReader::next(size_t max_records, bool whole_count) {
   ReadResult result;
-  const Clock::time_point since = Clock::now();  // waiting for others counts: it differs, too
+  const Clock::time_point since = Clock::now();
   const Taken taken = take(result.chunk, max_records, whole_count);
   const ScanEnd end = taken.checked ? taken.end : check_payloads(result.chunk, taken.end);
-  note_pace(taken.second, result.chunk.size, Clock::now() - since);
+  if (taken.alone) note_pace(taken.second, result.chunk.size, Clock::now() - since);
   result.fault = end.fault;
   result.offset = result.chunk.file_offset + end.offset;
   if (end.fault != Fault::none) {
@@ -156,8 +245,11 @@ uint64_t RecordReader::next_record() {
 }
 
 RecordReader::Taken RecordReader::take(Chunk& chunk, size_t max_records, bool whole_count) {
-  const std::unique_lock lock = take_turn(mutex_);
+  Turn turn(*this, max_records, whole_count);
+  turn.wait();
   Taken taken;
+  taken.alone = turn.alone();
+  note_taker();
   chunk.first_record = next_record_;
   chunk.file_offset = file_offset_;
   if (fault_.fault != Fault::none) {
@@ -170,14 +262,15 @@ RecordReader::Taken RecordReader::take(Chunk& chunk, size_t max_records, bool wh
   const uint64_t max_bytes = whole_count ? UINT64_MAX : std::max<uint64_t>(limits_.chunk_bytes, 1);
   {
     std::lock_guard pace_lock(pace_mutex_);
-    taken.second = faster_.second();
+    taken.second = taken.alone && faster_.second();
   }
   taken.checked = taken.second && copy_mapped(chunk, max_records, max_bytes);
   if (taken.checked) {
     taken.end.offset = chunk.size;
     rest_at_ = rest_->size();  // what was read of these is not needed
   } else {
-    taken.end = fill(chunk, max_records, max_bytes, whole_count);
+    const bool ahead = turn.give_rest();
+    taken.end = fill(chunk, max_records, max_bytes, whole_count, !ahead);
     chunk.data = rest_->data() + rest_at_;
     chunk.size = taken.end.offset;
     chunk.readable = rest_->size() - rest_at_ + kPadding;
@@ -191,8 +284,15 @@ RecordReader::Taken RecordReader::take(Chunk& chunk, size_t max_records, bool wh
   return taken;
 }
 
-ScanEnd RecordReader::fill(Chunk& chunk, size_t max_records, uint64_t max_bytes, bool whole_count) {
-  for (bool shared = true;;) {
+void RecordReader::note_taker() {
+  const std::thread::id taker = std::this_thread::get_id();
+  const std::thread::id last = std::exchange(last_taker_, taker);
+  if (last != std::thread::id()) in_a_row_ = last == taker ? std::min(in_a_row_ + 1, kAlone) : 0;
+}
+
+ScanEnd RecordReader::fill(Chunk& chunk, size_t max_records, uint64_t max_bytes, bool whole_count,
+                           bool shared) {
+  for (;;) {
     chunk.data = rest_->data() + rest_at_;
     chunk.size = rest_->size() - rest_at_;
     const ScanEnd end = hop(chunk, end_of(chunk), max_records, max_bytes, limits_.max_record_bytes);
@@ -222,8 +322,7 @@ ScanEnd RecordReader::fill(Chunk& chunk, size_t max_records, uint64_t max_bytes,
 
 void RecordReader::move_rest(size_t more) {
   const size_t size = rest_->size() - rest_at_;
-  const std::thread::id reads = std::this_thread::get_id();
-  if (std::exchange(rest_reader_, reads) == reads && rest_.use_count() == 1) {
+  if (in_a_row_ > 0 && rest_.use_count() == 1) {
     // Nobody looks at it any more: what is still in the caches is written over.
     std::atomic_thread_fence(std::memory_order_acquire);
     if (rest_->capacity() >= size + more + 2 * kLine) {
@@ -243,22 +342,43 @@ void RecordReader::move_rest(size_t more) {
   rest_at_ = lead;
 }
 
+// Whether the map has these bytes, or another one from there on.
+inline bool RecordReader::map_has(uint64_t offset, uint64_t size) {
+  if (map_ != nullptr) {
+    if (offset + size <= map_offset_ + map_->size()) return true;
+    if (!map_->is_whole()) return false;  // nor is what was copied from there
+    map_.reset();
+  }
+  constexpr uint64_t kAtATime = uint64_t{8} << 20;  // so that memory stays flat
+  map_offset_ = offset / kLargePage * kLargePage;
+  map_ = source_->map(map_offset_, std::max(kAtATime, offset - map_offset_ + size));
+  return map_ != nullptr && offset + size <= map_offset_ + map_->size();
+}
+
+[[gnu::always_inline]] inline std::optional<Header> RecordReader::mapped_record(uint64_t offset,
+                                                                                const uint8_t*& payload) {
+  if (!map_has(offset, kHeaderSize)) return std::nullopt;
+  const Header header(map_->data() + (offset - map_offset_));
+  const uint64_t length = header.length;
+  if (!header.is_sound() || length > std::min<uint64_t>(limits_.max_record_bytes, INT64_MAX) ||
+      !map_has(offset, kFrameSize + length))
+    return std::nullopt;
+  payload = map_->data() + (offset - map_offset_) + kHeaderSize;
+  return header;
+}
+
 bool RecordReader::copy_mapped(Chunk& chunk, size_t max_records, uint64_t max_bytes) {
   const std::shared_ptr<Buffer> buffer = pool_->take();
   buffer->reserve(last_size_ + kLeastPiece);
   const size_t lead = lead_for(*buffer, file_offset_);
   buffer->set_size(lead);
   const auto copy_one = [&](uint64_t offset) {
-    uint8_t header[kHeaderSize];
-    if (!map_has(offset, kHeaderSize)) return false;
-    std::memcpy(header, map_->data() + (offset - map_offset_), kHeaderSize);
-    const uint64_t length = load<uint64_t>(header);
-    if (!header_is_sound(header) || length > std::min<uint64_t>(limits_.max_record_bytes, INT64_MAX) ||
-        !map_has(offset, kFrameSize + length))
-      return false;
+    const uint8_t* payload;
+    const std::optional<Header> header = mapped_record(offset, payload);
+    if (!header) return false;
+    const uint64_t length = header->length;
     uint8_t* const to = buffer->grow(kFrameSize + length);
-    std::memcpy(to, header, kHeaderSize);
-    const uint8_t* const payload = map_->data() + (offset - map_offset_) + kHeaderSize;
+    header->copy_to(to);
     if (!copy_payload(to + kHeaderSize, payload, length)) return false;
     chunk.records.push_back({buffer->size() - lead + kHeaderSize, length});
     buffer->set_size(buffer->size() + kFrameSize + length);
@@ -282,17 +402,47 @@ bool RecordReader::copy_mapped(Chunk& chunk, size_t max_records, uint64_t max_by
   return true;
 }
 
-// Whether the map has these bytes, or another one from there on.
-bool RecordReader::map_has(uint64_t offset, uint64_t size) {
-  if (map_ != nullptr) {
-    if (offset + size <= map_offset_ + map_->size()) return true;
-    if (!map_->is_whole()) return false;  // nor is what was copied from there
-    map_.reset();
+std::optional<uint64_t> RecordReader::bring_next(size_t records,
+                                                 const std::function<bool(const Bring&, uint64_t)>& use) {
+  constexpr size_t kSmall = 4 << 10;
+  constexpr int kInARow = 15;  // then `next` finds out whether this is still the faster way
+  Turn turn(*this, records, true);
+  turn.wait();
+  if (!turn.alone() || fault_.fault != Fault::none || last_size_ > last_count_ * kSmall) return std::nullopt;
+  if (brought_ == kInARow) {
+    brought_ = 0;
+    return std::nullopt;
   }
-  constexpr uint64_t kAtATime = uint64_t{8} << 20;  // so that memory stays flat
-  map_offset_ = offset / kLargePage * kLargePage;
-  map_ = source_->map(map_offset_, std::max(kAtATime, offset - map_offset_ + size));
-  return map_ != nullptr && offset + size <= map_offset_ + map_->size();
+  {
+    std::lock_guard pace_lock(pace_mutex_);
+    if (!faster_.second()) return std::nullopt;
+  }
+  uint64_t offset = file_offset_;
+  size_t left = records;
+  const auto bring = [&](Chunk& few, bool abreast) {
+    few_.clear();
+    for (; left > 0; --left) {
+      const uint8_t* payload;
+      const std::optional<Header> header = mapped_record(offset, payload);
+      if (!header) return false;
+      const uint64_t size = kFrameSize + header->length;
+      if (!few_.has_room(size, abreast)) break;
+      if (!few_.add(*header, payload)) return false;
+      offset += size;
+    }
+    few_.hand_over(few);
+    return true;
+  };
+  if (!use(bring, last_size_ / std::max<size_t>(last_count_, 1) * records) || map_ == nullptr ||
+      !map_->is_whole()) {
+    map_.reset();
+    return std::nullopt;
+  }
+  note_taker();
+  ++brought_;
+  rest_at_ = rest_->size();  // what was read of these is not needed
+  file_offset_ = offset;
+  return std::exchange(next_record_, next_record_ + records);
 }
 
 void RecordReader::note_pace(bool second, uint64_t bytes, std::chrono::duration<double> time) {

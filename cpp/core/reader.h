@@ -1,13 +1,18 @@
 // Reading framed records from a stream of bytes, a chunk at a time, in memory that is used again.
 #pragma once
 
+#include <atomic>
 #include <chrono>
+#include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
 #include "core/faster.h"
+#include "core/few.h"
 #include "core/file_map.h"
 #include "core/framing.h"
 
@@ -21,7 +26,10 @@ class ByteSource {
   // Up to `size` bytes, 0 only at the end; throws what it likes.
   virtual size_t read(uint64_t offset, uint8_t* to, size_t size) = 0;
 
-  // The same bytes where they are in memory, if they are; then they may be read at any offset, too.
+  // Whether bytes may be read at any offset, in any order and by many threads at once.
+  virtual bool has_any_offset() const { return false; }
+
+  // The same bytes where they are in memory, if they are; then they have any offset, too.
   // REQUIRES: a page starts at `offset`
   virtual std::unique_ptr<const FileMap> map(uint64_t /*offset*/, uint64_t /*size*/) { return nullptr; }
 };
@@ -32,6 +40,7 @@ class FileSource : public ByteSource {
   // `most_mapped`: as FileMap takes it
   FileSource(int descriptor, uint64_t most_mapped) : descriptor_(descriptor), most_mapped_(most_mapped) {}
   size_t read(uint64_t offset, uint8_t* to, size_t size) override;
+  bool has_any_offset() const override { return true; }
   std::unique_ptr<const FileMap> map(uint64_t offset, uint64_t size) override;
 
  private:
@@ -47,9 +56,10 @@ struct ReadResult {
 };
 
 // Memory grows with the bytes that really arrive, never with a length read from the file.
-// Safe to call from many threads; each call gives the next records of the file. Reading and hopping over
-// headers is done by one at a time, checking payloads by all at once. What is in memory is copied from there
-// if that is faster, and checked on the way.
+// Safe to call from many threads; each call gives the next records of the file. Hopping over headers is done
+// by one at a time, checking payloads by all at once, and so is reading where the source has any offset: how
+// far the others will come is guessed. A single thread copies what is in memory from there if that is faster,
+// and checks it on the way.
 class RecordReader {
  public:
   struct Limits {
@@ -68,23 +78,38 @@ class RecordReader {
   // gives the same fault with no record.
   ReadResult next(size_t max_records = SIZE_MAX, bool whole_count = false);
 
+  // Has `use` take the next `records` records a few at a time, told about how many bytes they are. Returns
+  // the number of the first, or nothing, with nothing taken, unless it did: only small records are brought,
+  // copied from maps for a single thread. `next` then tells what there is.
+  std::optional<uint64_t> bring_next(size_t records,
+                                     const std::function<bool(const Bring&, uint64_t bytes)>& use);
+
   // The number of the first record that was not handed out: at the end, how many there are.
   uint64_t next_record();
 
  private:
   class Pool;
+  static constexpr int kAlone = 8;
   using Clock = std::chrono::steady_clock;
 
   struct Taken {
     ScanEnd end;
     bool checked = false;
     bool second = false;  // the way that was tried
+    bool alone = true;
   };
+
+  class Turn;
 
   // Takes the next bytes that make whole records, going by their headers.
   Taken take(Chunk& chunk, size_t max_records, bool whole_count);
-  ScanEnd fill(Chunk& chunk, size_t max_records, uint64_t max_bytes, bool whole_count);
+  ScanEnd fill(Chunk& chunk, size_t max_records, uint64_t max_bytes, bool whole_count, bool shared);
   void move_rest(size_t more);
+  void note_taker();
+
+  // The header of the record at this offset of the file, if it is sound and all of the record is in a map;
+  // `payload` becomes where.
+  std::optional<Header> mapped_record(uint64_t offset, const uint8_t*& payload);
 
   // Copies as many sound records as are asked for, or as make so many bytes. False where that is left to
   // `fill`, which then tells what is wrong, if something is.
@@ -96,9 +121,15 @@ class RecordReader {
   Limits limits_;
   std::shared_ptr<Pool> pool_;
   std::mutex mutex_;
+  uint64_t turns_given_ = 0;         // to calls, in order
+  std::atomic<uint64_t> turns_ = 0;  // that have ended
+  std::condition_variable turn_ended_;
+  uint64_t awaited_ = 0;  // the bytes that those who have a turn will probably take
+  uint64_t doubt_ = 0;    // how far off such guesses have been
+  std::thread::id last_taker_;
+  int in_a_row_ = kAlone;         // how often the last one has taken records
   std::shared_ptr<Buffer> rest_;  // from rest_at_ on, bytes read that belong to later records
   size_t rest_at_ = 0;
-  std::thread::id rest_reader_;
   uint64_t file_offset_;  // of the first byte of the rest
   uint64_t next_record_;
   size_t last_count_ = 0;  // records in the chunk before
@@ -106,6 +137,8 @@ class RecordReader {
   ScanEnd fault_;          // the first one, offset in the file
   uint64_t fault_record_ = 0;
   bool source_ended_ = false;
+  Few few_;
+  int brought_ = 0;  // how often in a row
   std::unique_ptr<const FileMap> map_;
   uint64_t map_offset_ = 0;
   std::mutex pace_mutex_;

@@ -210,6 +210,11 @@ class Decoder:
         Return a list with an element a field, or a tuple of the facts of a fault: (what, wire, record, byte, field, found kind, found count). Fixed numbers go into the blocks, one field behind the other.
         """
 
+    def decode_next(self, reader: Reader, records: int, few_fields: bool, ints: numpy.typing.NDArray[numpy.int64], floats: numpy.typing.NDArray[numpy.float32]) -> tuple[int, list[tuple[Any, ...] | None]] | tuple[Chunk, int, int]:
+        """
+        Return the number of the first of the next records and what `decode` returns for them, or what `Reader.next` returns where there are not so many, or one is not sound or not what is asked for.
+        """
+
     def gather(self, maps: Sequence[FileMap | None], places: PlaceList, start: int, stop: int, ints: numpy.typing.NDArray[numpy.int64], floats: numpy.typing.NDArray[numpy.float32]) -> list[tuple[Any, ...] | None] | None:
         """
         Return what `decode` returns for the records at places [start, stop), taken from maps; None where some are in none, or one is not sound or not what is asked for.

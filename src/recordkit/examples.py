@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Buffer
 
-    from recordkit.records import Chunk
+    from recordkit.records import Chunk, Reader
 
 __all__ = [
     "EMPTY",
@@ -48,6 +48,8 @@ _KIND_NUMBERS = {"bytes": 1, "float": 2, "int64": 3}
 
 # What a record says of a feature; the core's numbers.
 MISSING, NO_KIND, EMPTY, PRESENT = 0, 1, 2, 3
+
+_FEW = 4  # features: with more, what is decoded drives the records out of the nearest cache
 
 # One sentence a fault, in the order of the core's enum.
 _WIRE_FAULTS = (
@@ -193,6 +195,8 @@ class Decoder:
             gaps[kind] += gap
         self._ints = width["int64"], gaps["int64"]
         self._floats = width["float"], gaps["float"]
+        numbers = all(before >= 0 and feature.count == 1 for _, feature, before, _ in self._index.values())
+        self._few = numbers and len(self.features) <= _FEW
 
     def decode(
         self, chunk: Chunk | Unread, start: int = 0, stop: int | None = None, *, path: str | None = None
@@ -212,17 +216,51 @@ class Decoder:
         if stop is None:
             stop = len(chunk)
         rows = stop - start
-        ints = _core.room(8 * (rows * self._ints[0] + self._ints[1])).view(np.int64)
-        floats = _core.room(4 * (rows * self._floats[0] + self._floats[1])).view(np.float32)
+        ints, floats = self._room(rows)
         if not isinstance(chunk, _core.Chunk):
             gathered = chunk.gathered(self._core, start, stop, ints, floats)
             if gathered is not None:
-                return Decoded(self._index, gathered, rows, ints, floats)
+                return Decoded(self._index, gathered, rows, ints, floats, chunk.first_record + start)
             chunk = chunk.read()
         result = self._core.decode(chunk, start, stop, ints, floats)
         if isinstance(result, tuple):
             raise self._error(result, chunk, path)
-        return Decoded(self._index, result, rows, ints, floats)
+        return Decoded(self._index, result, rows, ints, floats, chunk.first_record + start)
+
+    def read(self, reader: Reader, records: int) -> Decoded | None:
+        """Return the features of the next records of a reader, or None at its end.
+
+        The same as decoding what `reader.read(records)` returns, in one go: threads that share a reader get less into
+        each other's way, and where one to four numbers of small records are asked for, each record is decoded while it
+        is in the nearest cache.
+
+        Args:
+            reader: Where the records come from.
+            records: Exactly how many, unless the file ends before.
+
+        Raises:
+            SchemaError: When a record lacks a feature, or has another kind or count.
+            CorruptRecordError: When a record is not sound, or a payload is not a well-formed message.
+
+        >>> import io
+        >>> from recordkit.records import Reader
+        >>> packed = encode({"x": Values("int64", np.array([1, 2, 3]), count=1)}, 3)
+        >>> reader, decoder = Reader(io.BytesIO(packed)), Decoder([Feature("x", "int64", 1)])
+        >>> while (decoded := decoder.read(reader, 2)) is not None:
+        ...     print(decoded.first_record, decoded["x"].values.tolist())
+        0 [1, 2]
+        2 [3]
+        """
+        ints, floats = self._room(records)
+        made = reader.decoded(self._core, records, ints, floats, few_fields=self._few)
+        if isinstance(made, tuple):
+            return Decoded(self._index, made[1], records, ints, floats, made[0])
+        return None if made is None else self.decode(made, path=reader.path)
+
+    def _room(self, rows: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        ints = _core.room(8 * (rows * self._ints[0] + self._ints[1])).view(np.int64)
+        floats = _core.room(4 * (rows * self._floats[0] + self._floats[1])).view(np.float32)
+        return ints, floats
 
     def place(self, name: str) -> tuple[bool, int, int, int] | None:
         """Return where a feature stands in what is decoded: (in `Decoded.ints`, values a row before it, gaps, count).
@@ -273,9 +311,15 @@ def _malformed(
 
 
 class Decoded:
-    """What a `Decoder` made of some records: `Values` by name, put together when asked for."""
+    """What a `Decoder` made of some records: `Values` by name, put together when asked for.
 
-    __slots__ = ("_index", "_parts", "_rows", "floats", "ints")
+    Attributes:
+        first_record: The number of the first of them in its file.
+        ints: The values of all features that have a fixed count of integers, one feature behind the other.
+        floats: The same for floats.
+    """
+
+    __slots__ = ("_index", "_parts", "_rows", "first_record", "floats", "ints")
 
     def __init__(
         self,
@@ -284,8 +328,10 @@ class Decoded:
         rows: int,
         ints: NDArray[np.int64],
         floats: NDArray[np.float32],
+        first_record: int,
     ) -> None:
-        self._index, self._parts, self._rows, self.ints, self.floats = index, parts, rows, ints, floats
+        self._index, self._parts, self._rows = index, parts, rows
+        self.ints, self.floats, self.first_record = ints, floats, first_record
 
     def __len__(self) -> int:
         return self._rows

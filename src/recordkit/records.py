@@ -10,7 +10,7 @@ import io
 import threading
 import zlib
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 from recordkit import _core
 from recordkit._core import Chunk
@@ -176,12 +176,28 @@ class Reader:
         Raises:
             CorruptRecordError: When a record is not sound. The sound ones before it were given first.
         """
+        self._expect(records)
+        return self._found(*self._core.next(records))
+
+    def decoded(
+        self, decoder: _core.Decoder, records: int, *blocks: NDArray[Any], few_fields: bool
+    ) -> tuple[int, list[Any]] | Chunk | None:
+        """Return what a decoder makes of the next records, and the number of the first; for `examples.Decoder.read`.
+
+        Where there are not so many, or not all are what it wants, return what `read` does.
+        """
+        self._expect(records)
+        made = decoder.decode_next(self._core, records, few_fields, *blocks)
+        return made if len(made) == 2 else self._found(*made)
+
+    def _expect(self, records: int | None) -> None:
         if records is not None and records < 1:
             message = f"records is a number from 1 up, found {records!r}"
             raise ValueError(message)
         if self._pending is not None:
             raise self._pending
-        found, fault, offset = self._core.next(records)
+
+    def _found(self, found: Chunk, fault: int, offset: int) -> Chunk | None:
         if fault:
             error = corrupt(fault, path=self._path, record=found.first_record + len(found), offset=offset)
             with self._lock:
@@ -191,6 +207,11 @@ class Reader:
             if not len(found):
                 raise self._pending
         return found if len(found) else None
+
+    @property
+    def path(self) -> str | None:
+        """The name to give in errors."""
+        return self._path
 
     @property
     def next_record(self) -> int:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recordkit.examples import Unread, Values
-    from recordkit.records import Chunk
+    from recordkit.records import Chunk, Reader
 
     from ._layout import Layout
 
@@ -137,6 +137,7 @@ class Plan:
         self._decoder = Decoder(_features(layouts), sequence=sequence)
         self._makers = [(layout.name, layout, *self._maker_of(layout)) for layout in layouts]
         self._shaped = [(name, layout.sizes) for name, layout, place, _ in self._makers if place and layout.sizes]
+        self._numbers = self._only_numbers()
         self._places: tuple[int, list[Any]] = -1, []  # one object: threads look at it without a lock
         self._row_makers = [
             (layout.name, layout if layout.field.optional else None, self._row_maker(layout)) for layout in layouts
@@ -185,10 +186,28 @@ class Plan:
 
     def decode(self, chunk: Chunk | Unread, start: int, stop: int | None, path: str | None) -> Batch:
         """Return records of a chunk as columns, each made when it is first asked for if there is anything to make."""
-        decoded = self._decoded(chunk, start, stop, path)
-        first, rows = chunk.first_record + start, len(decoded)
+        return self._batch(self._decoded(chunk, start, stop, path), path)
+
+    def read(self, reader: Reader, records: int) -> Batch | None:
+        """Return the next records of a reader as `decode` would; None at its end."""
+        try:
+            decoded = self._decoder.read(reader, records)
+        except SchemaError as error:
+            raise self._explained(error) from None
+        return None if decoded is None else self._batch(decoded, reader.path)
+
+    def _batch(self, decoded: Decoded, path: str | None) -> Batch:
+        first, rows = decoded.first_record, len(decoded)
         ints, floats = decoded.ints, decoded.floats
-        columns: dict[str, Any] = {
+        if self._numbers is not None:
+            # Going over a table's rows makes all columns at once.
+            names, int_names, float_names = self._numbers
+            columns: dict[str, Any] = dict.fromkeys(names)
+            for group, block in (int_names, ints), (float_names, floats):
+                if group:
+                    columns.update(zip(group, block.reshape(len(group), -1)[:, :rows], strict=True))
+            return Batch(columns, rows, {})
+        columns = {
             name: partial(make, layout, decoded, first, path) if where is None else (ints if is_int else floats)[where]
             for name, layout, make, is_int, where in self._places_of(rows)
         }
@@ -200,6 +219,15 @@ class Plan:
             if absent is not None:
                 masks[layout.name] = ~absent
         return Batch(columns, rows, masks)
+
+    def _only_numbers(self) -> tuple[list[str], list[str], list[str]] | None:
+        """Return the names of all fields, of the integers and of the floats, if each is one number as it is stored."""
+        groups: tuple[list[str], list[str]] = [], []
+        for name, layout, place, _ in self._makers:
+            if place is None or place[3] != 1 or layout.sizes or layout.field.optional:
+                return None
+            groups[0 if place[0] else 1].append(name)
+        return [name for name, *_ in self._makers], *groups
 
     def _places_of(self, rows: int) -> list[tuple[str, Layout, Callable[..., Column], bool, slice | None]]:
         """Return what makes each column of so many rows, or where it stands: mostly as for the batch before."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from recordkit.columns import Batch
     from recordkit.examples import Unread
-    from recordkit.records import Chunk
+    from recordkit.records import Chunk, Reader
 
     from ._compare import Difference
     from ._declarations import Declared
@@ -230,6 +230,32 @@ class Schema:
             CorruptRecordError: A payload is not an Example.
         """
         return self._plan(None if select is None else tuple(select)).decode(chunk, start, stop, path)
+
+    def read(self, reader: Reader, records: int, *, select: Iterable[str] | None = None) -> Batch | None:
+        """Return the next records of a reader as columns, or None at its end.
+
+        The same as `decode` of what `reader.read(records)` returns, in one go: threads that share a reader get less
+        into each other's way, and one to four numbers of small records are read faster.
+
+        Args:
+            reader: Where the records come from.
+            records: Exactly how many, unless the file ends before.
+            select: The names of the fields to read; the others are not looked at.
+
+        Raises:
+            SchemaError: As for `decode`.
+            CorruptRecordError: A record is not sound, or a payload is not an Example.
+
+        >>> import io
+        >>> from recordkit.records import Reader
+        >>> schema = Schema({"id": "int64"})
+        >>> reader = Reader(io.BytesIO(schema.encode_rows([{"id": 7}, {"id": 8}, {"id": 9}])))
+        >>> while (batch := schema.read(reader, 2)) is not None:
+        ...     print(batch["id"])
+        [7 8]
+        [9]
+        """
+        return self._plan(None if select is None else tuple(select)).read(reader, records)
 
     def decode_row(
         self, chunk: Chunk, *, select: tuple[str, ...] | None = None, path: str | None = None
