@@ -12,6 +12,7 @@ import json
 import pickle
 import random
 import struct
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args
@@ -29,6 +30,7 @@ from recordkit.examples import (
     MISSING,
     NO_KIND,
     PRESENT,
+    Decoded,
     Decoder,
     Feature,
     Kind,
@@ -41,6 +43,8 @@ from tests import wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
 
 GOLDEN = Path(__file__).parent / "golden"
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -609,6 +613,95 @@ def encoded(data: Table) -> records.Chunk:
         same = len({len(one) for one in lists}) == 1
         columns[name] = wire.fixed(kind, lists) if same else wire.ragged(kind, lists)
     return encode(columns, rows)
+
+
+class TestRead:
+    """The next records of a reader, decoded: as what it reads is."""
+
+    @pytest.mark.parametrize("features", [1, 4, 5, 30])
+    def test_is_what_reading_and_decoding_gives(self, tmp_path: Path, features: int) -> None:
+        decoder, path = Decoder([Feature(f"f{i}", "int64", 1) for i in range(features)]), alike(tmp_path, 40_000)
+
+        with path.open("rb") as file:
+            found = read_whole(decoder, records.Reader(file), 1000)
+        with path.open("rb") as file:
+            chunk = records.Reader(file, chunk_bytes=1 << 30).read()
+
+        assert chunk is not None
+        for name, column in found.items():
+            assert column.tolist() == wire.numbers(decoder.decode(chunk)[name])
+
+    def test_threads_get_every_record_once_and_are_told_which(self, tmp_path: Path) -> None:
+        decoder, path = Decoder([Feature("f0", "int64", 1), Feature("f3", "int64", 1)]), alike(tmp_path, 60_000)
+        found: dict[int, Decoded] = {}
+
+        def pull() -> None:
+            while (decoded := decoder.read(reader, 500)) is not None:
+                found[decoded.first_record] = decoded
+
+        with path.open("rb") as file:
+            reader = records.Reader(file)
+            threads = [threading.Thread(target=pull) for _ in range(3)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+
+        assert sorted(found) == list(range(0, 60_000, 500))
+        for first, decoded in found.items():
+            assert wire.numbers(decoded["f0"]) == list(range(first, first + 500))
+            assert wire.numbers(decoded["f3"]) == list(range(first + 3, first + 503))
+
+    @pytest.mark.parametrize("features", [2, 30])
+    def test_what_is_wrong_is_told_as_ever(self, tmp_path: Path, features: int) -> None:
+        decoder = Decoder([Feature(f"f{i}", "int64", 1) for i in range(features)])
+        path = alike(tmp_path, 20_000, wrong={19_500: wire.example(wire.entry("f0", wire.ints(1)))})
+
+        with path.open("rb") as file, pytest.raises(SchemaError, match=r"record 19500 at byte") as caught:
+            read_whole(decoder, records.Reader(file), 1000)
+
+        assert (caught.value.path, caught.value.field, caught.value.record) == (str(path), "f1", 19_500)
+
+    @pytest.mark.parametrize("features", [2, 30])
+    def test_damage_is_an_error_behind_the_sound_records(self, tmp_path: Path, features: int) -> None:
+        decoder, path = Decoder([Feature(f"f{i}", "int64", 1) for i in range(features)]), alike(tmp_path, 20_000)
+        data = bytearray(path.read_bytes())
+        data[-40] ^= 1
+        path.write_bytes(data)
+
+        with path.open("rb") as file:
+            reader = records.Reader(file)
+            parts = [decoder.read(reader, 1000) for _ in range(20)]
+            with pytest.raises(CorruptRecordError, match="record 19999"):
+                decoder.read(reader, 1000)
+
+        assert [len(part) for part in parts if part is not None] == [1000] * 19 + [999]
+
+    def test_reading_no_records_is_an_error_and_not_the_end(self) -> None:
+        with pytest.raises(ValueError, match="from 1 up"):
+            Decoder([Feature("x", "int64", 1)]).read(records.Reader(io.BytesIO(b"")), 0)
+
+
+def alike(folder: Path, count: int, wrong: dict[int, bytes] | None = None) -> Path:
+    """A file of records with 30 numbers, each its record's number and its own."""
+    numbers = np.arange(count)
+    columns = {f"f{i}": Values("int64", numbers + i, count=1) for i in range(30)}
+    chunk: bytes | records.Chunk = encode(columns, count)
+    for record, payload in (wrong or {}).items():
+        payloads = list(records.chunk(chunk))
+        payloads[record] = payload
+        chunk = records.pack_many(payloads)
+    path = folder / "alike.tfrecord"
+    path.write_bytes(chunk)
+    return path
+
+
+def read_whole(decoder: Decoder, reader: records.Reader, count: int) -> dict[str, NDArray[np.int64]]:
+    parts: dict[str, list[Any]] = {feature.name: [] for feature in decoder.features}
+    while (decoded := decoder.read(reader, count)) is not None:
+        for name, part in parts.items():
+            part.append(decoded[name].values)
+    return {name: np.concatenate(part) for name, part in parts.items()}
 
 
 class TestEncode:

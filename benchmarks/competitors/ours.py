@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,8 @@ from recordkit.examples import Decoder, Feature
 from recordkit.records import Chunk, Reader
 from recordkit.schema import Schema
 
-Decode = Callable[[Chunk], dict[str, Any]]
+Some = tuple[int, dict[str, Any]]  # rows and columns
+Read = Callable[[Reader, int], Some | None]
 
 
 def scan(request: Request) -> Work:
@@ -61,8 +63,8 @@ def decode(request: Request) -> Work:
         return reading.batches(request)
     names = request.get("select") or list(request["fields"])
     fields = {name: request["fields"][name] for name in names}
-    through = schema_decode if request.get("schema") else plain_decode
-    decoded, batch = through(fields), request["batch"]
+    through = schema_read if request.get("schema") else plain_read
+    read_some, batch = through(fields), request["batch"]
     files = [request["file"]] if isinstance(request["file"], str) else request["file"]
     opened = gzip.open if request.get("compression") else open
 
@@ -72,13 +74,19 @@ def decode(request: Request) -> Work:
     def read(path: str, digest: Digest | None) -> int:
         counts: list[int] = []
         batches: list[tuple[int, dict[str, Any]]] = []
+        turn = threading.Lock()  # whose number tells where a batch belongs; nobody waits for it while time is taken
 
         def pull() -> None:
-            while (chunk := reader.read(batch)) is not None:
-                values = decoded(chunk)
-                counts.append(len(chunk))
+            while True:
+                with turn if digest else nullcontext():
+                    first = reader.next_record
+                    some = read_some(reader, batch)
+                if some is None:
+                    return
+                rows, values = some
+                counts.append(rows)
                 if digest:
-                    batches.append((chunk.first_record, values))
+                    batches.append((first, values))
 
         with opened(path, "rb") as file:
             reader = Reader(file)
@@ -91,13 +99,15 @@ def decode(request: Request) -> Work:
     return work
 
 
-def plain_decode(fields: dict[str, str]) -> Decode:
+def plain_read(fields: dict[str, str]) -> Read:
     """The wire's kinds and counts: `examples.Decoder`."""
     decoder = Decoder([feature(name, declared) for name, declared in fields.items()])
 
-    def run(chunk: Chunk) -> dict[str, Any]:
-        decoded = decoder.decode(chunk)
-        return {name: ragged(decoded[name]) for name in fields}
+    def run(reader: Reader, records: int) -> Some | None:
+        decoded = decoder.read(reader, records)
+        if decoded is None:
+            return None
+        return len(decoded), {name: ragged(decoded[name]) for name in fields}
 
     return run
 
@@ -112,13 +122,15 @@ def ragged(values: examples.Values) -> Any:
     return values.values if values.offsets is None else Lists(values.values, values.offsets)
 
 
-def schema_decode(fields: dict[str, str]) -> Decode:
+def schema_read(fields: dict[str, str]) -> Read:
     """Declared dtypes and shapes: `rk.Schema`."""
     schema = Schema(fields)
 
-    def run(chunk: Chunk) -> dict[str, Any]:
-        batch = schema.decode(chunk)
-        return {name: batch[name] for name in fields}
+    def run(reader: Reader, records: int) -> Some | None:
+        batch = schema.read(reader, records)
+        if batch is None:
+            return None
+        return len(batch), {name: batch[name] for name in fields}
 
     return run
 

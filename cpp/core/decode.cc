@@ -15,6 +15,8 @@ namespace {
 // So many bytes past the end of a message the quick loops may load.
 constexpr ptrdiff_t kRoom = 32;
 
+static_assert(Few::kMost == Abreast::kAtOnce);
+
 }  // namespace
 
 // What a run leaves for the next.

@@ -149,8 +149,7 @@ class RecordReader::Turn {
     const uint64_t doubt = std::max(reader.doubt_, size_ / 128);
     start_ = offset_ - std::min(doubt, reader.awaited_);
     reader.awaited_ += size_;
-    const bool taken_last = reader.last_taker_ == std::this_thread::get_id();
-    alone_ = reader.in_a_row_ == kAlone && (taken_last || reader.last_taker_ == std::thread::id());
+    alone_ = reader.is_alone();
     const bool ends = reader.source_ended_ || reader.fault_.fault != Fault::none;
     if (alone_ || ends || !reader.source_->has_any_offset() || size_ < kLeastPiece || doubt > size_ / 8)
       return;
@@ -284,6 +283,11 @@ RecordReader::Taken RecordReader::take(Chunk& chunk, size_t max_records, bool wh
   return taken;
 }
 
+bool RecordReader::is_alone() const {
+  const bool taken_last = last_taker_ == std::this_thread::get_id();
+  return in_a_row_ == kAlone && (taken_last || last_taker_ == std::thread::id());
+}
+
 void RecordReader::note_taker() {
   const std::thread::id taker = std::this_thread::get_id();
   const std::thread::id last = std::exchange(last_taker_, taker);
@@ -406,9 +410,14 @@ std::optional<uint64_t> RecordReader::bring_next(size_t records,
                                                  const std::function<bool(const Bring&, uint64_t)>& use) {
   constexpr size_t kSmall = 4 << 10;
   constexpr int kInARow = 15;  // then `next` finds out whether this is still the faster way
+  {
+    std::lock_guard lock(mutex_);
+    if (!is_alone()) return std::nullopt;
+  }
   Turn turn(*this, records, true);
   turn.wait();
-  if (!turn.alone() || fault_.fault != Fault::none || last_size_ > last_count_ * kSmall) return std::nullopt;
+  const bool small = last_count_ > 0 && last_size_ <= last_count_ * kSmall;
+  if (!turn.alone() || fault_.fault != Fault::none || !small) return std::nullopt;
   if (brought_ == kInARow) {
     brought_ = 0;
     return std::nullopt;
@@ -433,14 +442,15 @@ std::optional<uint64_t> RecordReader::bring_next(size_t records,
     few_.hand_over(few);
     return true;
   };
-  if (!use(bring, last_size_ / std::max<size_t>(last_count_, 1) * records) || map_ == nullptr ||
-      !map_->is_whole()) {
+  if (!use(bring, last_size_ / last_count_ * records) || map_ == nullptr || !map_->is_whole()) {
     map_.reset();
     return std::nullopt;
   }
   note_taker();
   ++brought_;
   rest_at_ = rest_->size();  // what was read of these is not needed
+  last_count_ = records;
+  last_size_ = offset - file_offset_;
   file_offset_ = offset;
   return std::exchange(next_record_, next_record_ + records);
 }

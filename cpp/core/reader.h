@@ -105,6 +105,7 @@ class RecordReader {
   Taken take(Chunk& chunk, size_t max_records, bool whole_count);
   ScanEnd fill(Chunk& chunk, size_t max_records, uint64_t max_bytes, bool whole_count, bool shared);
   void move_rest(size_t more);
+  bool is_alone() const;  // whether one thread has been taking records, and is this one
   void note_taker();
 
   // The header of the record at this offset of the file, if it is sound and all of the record is in a map;

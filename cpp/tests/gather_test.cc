@@ -10,6 +10,7 @@
 #include "frames.h"
 #include "held.h"
 #include "reference.h"
+#include "sources.h"
 #include "table.h"
 
 namespace recordkit {
@@ -151,6 +152,101 @@ TEST(records_of_a_file_that_is_cut_short_under_its_map_are_left_alone) {
   CHECK_EQ(::ftruncate(a, 4096), 0);
 
   CHECK(!gathered().has_value());
+}
+
+// --- The next records of a reader
+
+struct AllRead {
+  std::vector<CellColumn> columns = std::vector<CellColumn>(kFields.size());
+  uint64_t records = 0;
+  size_t brought = 0;  // how often a batch was decoded as its records were copied
+  Fault fault = Fault::none;
+  uint64_t offset = 0;
+
+  void add(const std::vector<CellColumn>& more, size_t rows) {
+    for (size_t f = 0; f < columns.size(); ++f)
+      columns[f].insert(columns[f].end(), more[f].begin(), more[f].end());
+    records += rows;
+  }
+};
+
+// Everything, `rows` records at a time, each decoded on the way if that is possible and asked for.
+AllRead read_all(RecordReader& reader, size_t rows, bool on_the_way) {
+  const Decoder decoder(kFields, false);
+  AllRead all;
+  for (;;) {
+    std::optional<uint64_t> first;
+    const auto decoded = table_of(decoder, rows, [&](auto& columns) {
+      if (on_the_way) first = decode_next(decoder, reader, rows, columns);
+      return first.has_value();
+    });
+    if (decoded) {
+      CHECK_EQ(*first, all.records);
+      all.add(*decoded, rows);
+      ++all.brought;
+      continue;
+    }
+    const ReadResult result = reader.next(rows, true);
+    CHECK_EQ(result.chunk.first_record, all.records);
+    if (!result.chunk.records.empty())
+      all.add(decode_table(decoder, result.chunk).columns, result.chunk.records.size());
+    all.fault = result.fault;
+    all.offset = result.offset;
+    if (result.chunk.records.size() < rows) return all;
+  }
+}
+
+std::string file_of_alike(size_t bytes) {
+  Random random(16);
+  std::string file;
+  while (file.size() < bytes) file += frame(alike(random));
+  return file;
+}
+
+void is_read_on_the_way(const std::string& file, size_t rows, size_t least) {
+  RecordReader plain(std::make_unique<PieceSource>(file, SIZE_MAX), {});
+  const AllRead expected = read_all(plain, rows, false);
+  const Held held(file);
+  size_t read = 0;
+  RecordReader reader(std::make_unique<SlowFile>(held, read), {});
+
+  const AllRead all = read_all(reader, rows, true);
+
+  CHECK(all.columns == expected.columns);
+  CHECK_EQ(all.records, expected.records);
+  CHECK_EQ(all.fault, expected.fault);
+  CHECK_EQ(all.offset, expected.offset);
+  CHECK(all.brought >= least);
+}
+
+TEST(next_records_decoded_on_the_way_are_those_that_are_read_and_decoded) {
+  const std::string file = file_of_alike(size_t{60} << 20);
+  is_read_on_the_way(file, 100, 30);
+  is_read_on_the_way(file, 1001, 3);
+}
+
+TEST(damage_is_left_to_whoever_reads_and_told_as_ever) {
+  const std::string file = file_of_alike(size_t{60} << 20);
+  for (const size_t at : {(size_t{56} << 20) + 3, (size_t{59} << 20) + 17, file.size() - 1}) {
+    is_read_on_the_way(flipped(file, at), 100, 20);
+    is_read_on_the_way(file.substr(0, at), 100, 20);
+  }
+}
+
+TEST(large_records_are_not_brought) {
+  std::string file;
+  Random random(17);
+  for (size_t i = 0; i < 10'000; ++i)
+    file += frame(bytes_field(1, entry("text", 1, random.bytes(6000)) + entry("a", 3, "\x05")));
+  const Held held(file);
+  size_t read = 0;
+  RecordReader reader(std::make_unique<SlowFile>(held, read), {});
+
+  const AllRead all = read_all(reader, 100, true);
+
+  CHECK_EQ(all.records, 10'000u);
+  CHECK_EQ(all.brought, 0u);
+  CHECK(read < file.size() / 2);  // they were copied
 }
 
 }  // namespace

@@ -272,22 +272,6 @@ TEST(file_source_throws_what_the_system_says) {
 
 constexpr size_t kMiB = size_t{1} << 20;
 
-// Reading takes so long that copying from maps is faster, whatever the machine is busy with.
-class SlowFile : public FileSource {
- public:
-  SlowFile(int descriptor, size_t& read) : FileSource(descriptor, UINT64_MAX / 2), read_(read) {}
-
-  size_t read(uint64_t offset, uint8_t* to, size_t size) override {
-    std::this_thread::sleep_for(std::chrono::nanoseconds(4 * size));
-    const size_t got = FileSource::read(offset, to, size);
-    read_ += got;
-    return got;
-  }
-
- private:
-  size_t& read_;
-};
-
 // Many sizes, and one larger than what is mapped at a time.
 std::string large_file() {
   std::string file;

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include "core/reader.h"
 
@@ -37,6 +39,22 @@ class ShakySource : public PieceSource {
 
  private:
   bool failed_ = false;
+};
+
+// Reading takes so long that copying from maps is faster, whatever the machine is busy with.
+class SlowFile : public FileSource {
+ public:
+  SlowFile(int descriptor, size_t& read) : FileSource(descriptor, UINT64_MAX / 2), read_(read) {}
+
+  size_t read(uint64_t offset, uint8_t* to, size_t size) override {
+    std::this_thread::sleep_for(std::chrono::nanoseconds(4 * size));
+    const size_t got = FileSource::read(offset, to, size);
+    read_ += got;
+    return got;
+  }
+
+ private:
+  size_t& read_;
 };
 
 }  // namespace recordkit

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from recordkit.columns import BytesColumn, Ragged
 from recordkit.errors import SchemaError
+from recordkit.records import Reader, chunk
 from recordkit.schema import Field, Schema
 from recordkit.schema._intake import gather
 from recordkit.schema._layout import layout_of
 from recordkit.schema._wire import to_wire
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def encode_and_decode(kind: str, column: Any, **options: Any) -> Any:
@@ -244,3 +248,34 @@ class TestRefused:
     def test_number_of_rows_must_be_known(self) -> None:
         with pytest.raises(SchemaError, match="there is no column to count the rows of"):
             Schema({"x": "int64?"}).encode({})
+
+
+class TestRead:
+    def test_the_next_records_are_what_decoding_them_gives(self, tmp_path: Path) -> None:
+        schema = Schema({"a": "int64", "b": "float32", "c": "int64", "d": "string?"})
+        numbers = np.arange(5000)
+        columns = {"a": numbers, "b": numbers.astype(np.float32), "c": -numbers, "d": [None, "x"] * 2500}
+        path = tmp_path / "data.tfrecord"
+        path.write_bytes(schema.encode(columns))
+
+        for select in (("a",), ("c", "b", "a"), ("d", "a"), None):
+            with path.open("rb") as file:
+                reader = Reader(file)
+                batches = list(iter(lambda: schema.read(reader, 700, select=select), None))  # noqa: B023
+            assert [len(batch) for batch in batches] == [700] * 7 + [100]
+            expected = schema.decode(chunk(path.read_bytes()), select=select)
+            assert all(batch.names == expected.names for batch in batches)
+            for name in expected.names:
+                assert [v for batch in batches for v in batch[name]] == list(expected[name])
+                assert (
+                    np.concatenate([batch.valid(name) for batch in batches]).tolist() == expected.valid(name).tolist()
+                )
+
+    def test_an_error_says_what_to_do_and_where(self, tmp_path: Path) -> None:
+        path = tmp_path / "data.tfrecord"
+        path.write_bytes(Schema({"a": "int64"}).encode({"a": np.arange(3)}))
+
+        with path.open("rb") as file, pytest.raises(SchemaError, match="Declare int64 to read what is there") as caught:
+            Schema({"a": "float32"}).read(Reader(file), 3)
+
+        assert caught.value.path == str(path)
