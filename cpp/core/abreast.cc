@@ -25,8 +25,13 @@ bool has_quick() {
 #endif
 }
 
+// clang wants registers for an instruction to be there in the template already, whoever it is for.
+#if defined(__x86_64__) && !defined(__clang__)
+#define RECORDKIT_HAS_WIDE
+#endif
+
 bool has_wide() {
-#if defined(__x86_64__)
+#if defined(RECORDKIT_HAS_WIDE)
   static const bool has = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
                           __builtin_cpu_supports("avx512vbmi");
   return has && crc32c_path() == "avx512";
@@ -94,10 +99,12 @@ template <bool wide>
 #pragma GCC unroll 8
   for (const uint8_t*& p : at) {
     const uint64_t length = p[1];
-    Lane bytes, less;  // no function could return them: not all processors have a register of that size
+    Lane bytes, less = {};  // no function could return them: not all processors have a register of that size
     std::memcpy(&bytes, p, sizeof bytes);
     if constexpr (wide) {
-      less = __builtin_shuffle(bytes, step.from);  // one instruction there
+#if defined(RECORDKIT_HAS_WIDE)
+      asm("vpermb %2, %1, %0" : "=v"(less) : "v"(step.from), "v"(bytes));
+#endif
     } else {
       less = Lane{} + p[1];
       lengths |= p[step.v_at];
@@ -309,7 +316,8 @@ bool Abreast::learn_step(const uint8_t* p, const uint8_t* end, Names& names) {
     goes_by_length(size + 9, size + 8);
   }
   if (step.asked != Asked::number) {
-    // What is short of the one that says how long the name is stays as it is only if v is below 128.
+    // That v is L - k - 4 is known of their last eight bits, and so it has to be below 128, or L would be too
+    // short for the name: k stays what it is when the highest bit of v is taken off.
     from[3] = static_cast<uint8_t>(step.v_at);
     lengths[3] = 0x80;
   }

@@ -80,9 +80,9 @@ class Abreast {
   //     0a L  0a k name  12 v  kind v-2  0a v-4  value    where it is a number that was asked for
   struct alignas(kLoaded) Step {
     Lane bytes = {};    // what is expected; of lengths, less L
-    Lane lengths = {};  // of a number, all bits where a length stands that goes by L
-    Lane mask = {};     // which bits have to be as expected; of L, that it is below 128
+    Lane lengths = {};  // which bits of lengths are taken off: all where one stands that goes by L
     Lane from = {};     // where the lengths stand that are taken off
+    Lane mask = {};     // which bits have to be as expected; of L, that it is below 128
     size_t v_at = 0;
     Asked asked = Asked::nothing;
     Number taken = {};

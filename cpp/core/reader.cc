@@ -409,7 +409,7 @@ bool RecordReader::copy_mapped(Chunk& chunk, size_t max_records, uint64_t max_by
 std::optional<uint64_t> RecordReader::bring_next(size_t records,
                                                  const std::function<bool(const Bring&, uint64_t)>& use) {
   constexpr size_t kSmall = 4 << 10;
-  constexpr int kInARow = 15;  // then `next` finds out whether this is still the faster way
+  constexpr int kInARow = 63;  // then `next` finds out whether this is still the faster way
   {
     std::lock_guard lock(mutex_);
     if (!is_alone()) return std::nullopt;

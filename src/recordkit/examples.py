@@ -49,6 +49,8 @@ _KIND_NUMBERS = {"bytes": 1, "float": 2, "int64": 3}
 # What a record says of a feature; the core's numbers.
 MISSING, NO_KIND, EMPTY, PRESENT = 0, 1, 2, 3
 
+_NO_INTS, _NO_FLOATS = np.empty(0, np.int64), np.empty(0, np.float32)
+
 _FEW = 4  # features: with more, what is decoded drives the records out of the nearest cache
 
 # One sentence a fault, in the order of the core's enum.
@@ -258,8 +260,11 @@ class Decoder:
         return None if made is None else self.decode(made, path=reader.path)
 
     def _room(self, rows: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        ints = _core.room(8 * (rows * self._ints[0] + self._ints[1])).view(np.int64)
-        floats = _core.room(4 * (rows * self._floats[0] + self._floats[1])).view(np.float32)
+        ints, floats = _NO_INTS, _NO_FLOATS
+        if self._ints[0]:
+            ints = _core.room(8 * (rows * self._ints[0] + self._ints[1])).view(np.int64)
+        if self._floats[0]:
+            floats = _core.room(4 * (rows * self._floats[0] + self._floats[1])).view(np.float32)
         return ints, floats
 
     def place(self, name: str) -> tuple[bool, int, int, int] | None:

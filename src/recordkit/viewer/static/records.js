@@ -155,7 +155,8 @@ function chooser(app, query) {
   const details = h(
     "details",
     { class: "chooser" },
-    h("summary", null, "Fields"),
+    // Before it opens: once it has, boxes may already be clicked.
+    h("summary", { click: () => details.open || check() }, "Fields"),
     h(
       "form",
       {
@@ -180,11 +181,10 @@ function chooser(app, query) {
       h("button", { type: "submit" }, "Show these"),
     ),
   );
-  details.addEventListener("toggle", () => {
+  const check = () => {
     const now = new Set(state.page ? state.page.fields : []);
-    if (details.open)
-      for (const box of boxes) box.querySelector("input").checked = now.has(box.querySelector("input").value);
-  });
+    for (const box of boxes) box.querySelector("input").checked = now.has(box.querySelector("input").value);
+  };
   return details;
 }
 
