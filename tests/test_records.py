@@ -6,6 +6,8 @@ import io
 import os
 import pickle
 import struct
+import subprocess
+import sys
 import threading
 from contextlib import suppress
 from itertools import accumulate, chain, pairwise
@@ -765,6 +767,29 @@ class TestReaderThreads:
         run_together(work)
 
         assert set(told) == {(2000, 44_000)}
+
+    def test_where_a_reader_stands_can_be_asked_while_another_thread_waits_for_its_source(self) -> None:
+        # A thread that waits for the reader's lock with the interpreter's in its hands would stop all others.
+        program = """
+import io, threading, time
+from recordkit import records
+
+class Slow(io.BytesIO):
+    def read(self, size=-1):
+        time.sleep(0.01)
+        return super().read(min(size, 100))
+
+reader = records.Reader(Slow(records.pack(b"x" * 84) * 50), chunk_bytes=100)
+thread = threading.Thread(target=lambda: [chunk for chunk in iter(reader.read, None)])
+thread.start()
+while thread.is_alive():
+    reader.next_record
+print(reader.next_record)
+"""
+
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=True)
+
+        assert done.stdout == "50\n"
 
 
 def run_together(work: Callable[[], None], threads: int = 8) -> None:

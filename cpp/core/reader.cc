@@ -39,7 +39,7 @@ class RecordReader::Pool : public std::enable_shared_from_this<Pool> {
         if (count++ == 0) oldest = free;
         bytes += free->buffer->capacity();
       }
-      if (bytes >= kBytesInTurn || count == kInTurn) buffer = remove(oldest);
+      if (bytes >= kBytesInTurn || count >= kInTurn) buffer = remove(oldest);
     }
     if (!buffer) buffer = std::make_unique<Buffer>();
     buffer->set_size(0);
@@ -261,7 +261,7 @@ RecordReader::Taken RecordReader::take(Chunk& chunk, size_t max_records, bool wh
   const uint64_t max_bytes = whole_count ? UINT64_MAX : std::max<uint64_t>(limits_.chunk_bytes, 1);
   {
     std::lock_guard pace_lock(pace_mutex_);
-    taken.second = taken.alone && faster_.second();
+    taken.second = taken.alone && !source_ended_ && faster_.second();
   }
   taken.checked = taken.second && copy_mapped(chunk, max_records, max_bytes);
   if (taken.checked) {
@@ -349,7 +349,7 @@ void RecordReader::move_rest(size_t more) {
 // Whether the map has these bytes, or another one from there on.
 inline bool RecordReader::map_has(uint64_t offset, uint64_t size) {
   if (map_ != nullptr) {
-    if (offset + size <= map_offset_ + map_->size()) return true;
+    if (offset >= map_offset_ && offset + size <= map_offset_ + map_->size()) return true;
     if (!map_->is_whole()) return false;  // nor is what was copied from there
     map_.reset();
   }
@@ -408,7 +408,7 @@ bool RecordReader::copy_mapped(Chunk& chunk, size_t max_records, uint64_t max_by
 
 std::optional<uint64_t> RecordReader::bring_next(size_t records,
                                                  const std::function<bool(const Bring&, uint64_t)>& use) {
-  constexpr size_t kSmall = 4 << 10;
+  constexpr uint64_t kSmall = 4 << 10, kLargest = 1 << 20;  // of all, and of each
   constexpr int kInARow = 63;  // then `next` finds out whether this is still the faster way
   {
     std::lock_guard lock(mutex_);
@@ -417,7 +417,7 @@ std::optional<uint64_t> RecordReader::bring_next(size_t records,
   Turn turn(*this, records, true);
   turn.wait();
   const bool small = last_count_ > 0 && last_size_ <= last_count_ * kSmall;
-  if (!turn.alone() || fault_.fault != Fault::none || !small) return std::nullopt;
+  if (!turn.alone() || source_ended_ || fault_.fault != Fault::none || !small) return std::nullopt;
   if (brought_ == kInARow) {
     brought_ = 0;
     return std::nullopt;
@@ -435,6 +435,7 @@ std::optional<uint64_t> RecordReader::bring_next(size_t records,
       const std::optional<Header> header = mapped_record(offset, payload);
       if (!header) return false;
       const uint64_t size = kFrameSize + header->length;
+      if (size > kLargest) return false;
       if (!few_.has_room(size, abreast)) break;
       if (!few_.add(*header, payload)) return false;
       offset += size;

@@ -261,9 +261,9 @@ class Decoder:
 
     def _room(self, rows: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         ints, floats = _NO_INTS, _NO_FLOATS
-        if self._ints[0]:
+        if self._ints[1]:
             ints = _core.room(8 * (rows * self._ints[0] + self._ints[1])).view(np.int64)
-        if self._floats[0]:
+        if self._floats[1]:
             floats = _core.room(4 * (rows * self._floats[0] + self._floats[1])).view(np.float32)
         return ints, floats
 

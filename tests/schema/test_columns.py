@@ -271,6 +271,19 @@ class TestRead:
                     np.concatenate([batch.valid(name) for batch in batches]).tolist() == expected.valid(name).tolist()
                 )
 
+    def test_a_field_that_is_asked_for_twice_is_one(self, tmp_path: Path) -> None:
+        schema, path = Schema({"a": "int64", "b": "int64", "c": "float32?"}), tmp_path / "data.tfrecord"
+        path.write_bytes(schema.encode({"a": np.arange(9), "b": -np.arange(9), "c": np.ones(9, np.float32)}))
+
+        for select in (("b", "b", "a"), ("c", "b", "c", "a")):
+            with path.open("rb") as file:
+                read = schema.read(Reader(file), 9, select=select)
+            for batch in (read, schema.decode(chunk(path.read_bytes()), select=select)):
+                assert batch is not None
+                assert batch.names == tuple(dict.fromkeys(select))
+                assert list(batch["b"]) == list(-np.arange(9))
+                assert list(batch["a"]) == list(range(9))
+
     def test_an_error_says_what_to_do_and_where(self, tmp_path: Path) -> None:
         path = tmp_path / "data.tfrecord"
         path.write_bytes(Schema({"a": "int64"}).encode({"a": np.arange(3)}))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import recordkit as rk
 from recordkit import _core
-from recordkit.storage import LocalFile, OpenFiles, RecordFile, fetch
+from recordkit.storage import InMemory, LocalFile, OpenFiles, RecordFile, fetch, fetch_later
 from recordkit.storage._places import cached
 from tests.dataset.files import flip, save
 from tests.storage.ways import folder
@@ -84,9 +84,11 @@ class TestFetch:
         monkeypatch.setattr("recordkit.storage._fetch._FILES_AT_ONCE", 2)
         wanted = [(2, 1), (0, 2), (1, 0), (2, 0), (0, 0)]
 
-        chunk = fetch(saved(tmp_path, [3, 3, 3]), *asked(wanted))
+        files = saved(tmp_path, [3, 3, 3])
+        chunk, later = fetch(files, *asked(wanted)), fetch_later(files, *asked(wanted))
 
-        assert list(chunk) == [payloads(file, 3)[number] for file, number in wanted]
+        assert not isinstance(later, InMemory)
+        assert list(chunk) == list(later) == [payloads(file, 3)[number] for file, number in wanted]
 
     def test_a_table_that_has_grown_large_is_begun_anew(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("recordkit.storage._places._TABLE_BYTES", 0)

@@ -133,6 +133,7 @@ class Plan:
 
     def __init__(self, layouts: Sequence[Layout], *, sequence: bool) -> None:
         self._layouts = {layout.name: layout for layout in layouts}
+        layouts = list(self._layouts.values())  # a field that is asked for twice is one
         self._optional = [layout for layout in layouts if layout.field.optional]
         self._decoder = Decoder(_features(layouts), sequence=sequence)
         self._makers = [(layout.name, layout, *self._maker_of(layout)) for layout in layouts]

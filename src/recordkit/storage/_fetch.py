@@ -96,10 +96,15 @@ class InMemory:
 
 def _maps(files: Sequence[RecordFile]) -> list[_core.FileMap] | None:
     """Return the files as memory; None if one of them is not, or is not read at places."""
-    if any(file.at_places() is None for file in files):
+    if len(files) > _FILES_AT_ONCE or any(file.at_places() is None for file in files):
         return None
-    with _borrowed(files):
-        maps = [mapped for file in files if (mapped := file.map) is not None]
+    try:
+        with _borrowed(files):
+            maps = [mapped for file in files if (mapped := file.map) is not None]
+    except RecordKitError:
+        raise
+    except (ValueError, OSError):
+        return None
     return maps if len(maps) == len(files) else None
 
 
