@@ -775,9 +775,9 @@ import io, threading, time
 from recordkit import records
 
 class Slow(io.BytesIO):
-    def read(self, size=-1):
+    def readinto(self, to):
         time.sleep(0.01)
-        return super().read(min(size, 100))
+        return super().readinto(memoryview(to)[:100])
 
 reader = records.Reader(Slow(records.pack(b"x" * 84) * 50), chunk_bytes=100)
 thread = threading.Thread(target=lambda: [chunk for chunk in iter(reader.read, None)])
