@@ -615,6 +615,16 @@ def encoded(data: Table) -> records.Chunk:
     return encode(columns, rows)
 
 
+class TestHugeCounts:
+    @pytest.mark.parametrize("kind", ["int64", "float"])
+    @pytest.mark.parametrize("count", [2**50, 2**59, 2**60, 2**61 - 1, 2**62, 2**63 - 1])
+    def test_a_count_that_no_memory_holds_is_told_as_such(self, kind: Kind, count: int) -> None:
+        chunk = records.pack_many([A1] * 16)
+
+        with pytest.raises(MemoryError):
+            Decoder([Feature("a", kind, count), Feature("b", kind, count)]).decode(chunk)
+
+
 class TestRead:
     """The next records of a reader, decoded: as what it reads is."""
 
@@ -676,6 +686,19 @@ class TestRead:
                 decoder.read(reader, 1000)
 
         assert [len(part) for part in parts if part is not None] == [1000] * 19 + [999]
+
+    @pytest.mark.parametrize("features", [2, 30])
+    def test_asking_for_more_than_memory_holds_gives_what_there_is(self, tmp_path: Path, features: int) -> None:
+        decoder, path = Decoder([Feature(f"f{i}", "int64", 1) for i in range(features)]), alike(tmp_path, 5000)
+
+        with path.open("rb") as file:
+            reader = records.Reader(file)
+            first = decoder.read(reader, 2000)
+            rest = decoder.read(reader, 2**60)
+
+        assert first is not None
+        assert rest is not None
+        assert wire.numbers(first["f1"]) + wire.numbers(rest["f1"]) == list(range(1, 5001))
 
     def test_reading_no_records_is_an_error_and_not_the_end(self) -> None:
         with pytest.raises(ValueError, match="from 1 up"):

@@ -79,7 +79,7 @@ def decode(request: Request) -> Work:
         def pull() -> None:
             while True:
                 with turn if digest else nullcontext():
-                    first = reader.next_record
+                    first = reader.next_record if digest else 0
                     some = read_some(reader, batch)
                 if some is None:
                     return

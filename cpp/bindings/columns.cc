@@ -64,20 +64,12 @@ void pick(Bytes values, Starts starts, Starts offsets, size_t item, Room out) {
   pick_runs({values.data(), values.size()}, from, to, item, {out.data(), out.size()});
 }
 
-nb::object room(size_t bytes) {
-  Buffer buffer(bytes);
-  buffer.set_size(bytes);
-  return to_numpy(std::move(buffer));
-}
-
 #define RECORDKIT_BYTES "numpy.typing.NDArray[numpy.uint8]"
 #define RECORDKIT_INTS "numpy.typing.NDArray[numpy.int64]"
 
 }  // namespace
 
 void bind_columns(nb::module_& m) {
-  m.def("room", &room, "bytes"_a, nb::sig("def room(bytes: int) -> " RECORDKIT_BYTES),
-        "Return so many bytes, as they are: where they are many, memory that was used before.");
   m.def(
       "pad", &pad, "values"_a, "starts"_a, "fill"_a, "rows"_a,
       nb::sig("def pad(values: " RECORDKIT_BYTES ", starts: " RECORDKIT_INTS ", fill: " RECORDKIT_BYTES

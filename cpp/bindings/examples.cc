@@ -21,8 +21,6 @@ namespace {
 
 using namespace nb::literals;
 
-using Ints = nb::ndarray<int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Floats = nb::ndarray<float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using ConstInts = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using ConstFloats = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using ConstBytes = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -37,27 +35,6 @@ void init_decoder(Decoder* self, const std::vector<Spec>& specs, bool sequence) 
   for (const auto& [name, kind, count, required, steps] : specs)
     fields.push_back({name, static_cast<Kind>(kind), count, required, steps});
   new (self) Decoder(std::move(fields), sequence);
-}
-
-// Points each fixed numeric column at its place in the caller's blocks, one behind the other in the order of
-// fields. Rows are written across columns, and batches are powers of two: without the gap, a row's values in
-// all columns would compete for the same few lines of the first-level cache. Measured: a quarter of the time.
-constexpr size_t kBlockGap = 16;
-
-void place_in_blocks(const Decoder& decoder, size_t rows, Ints& ints, Floats& floats,
-                     std::vector<Column>& columns) {
-  size_t int_at = 0, float_at = 0;
-  for (size_t f = 0; f < columns.size(); ++f) {
-    const FieldSpec& spec = decoder.fields()[f];
-    if (!in_block(spec)) continue;
-    size_t& at = spec.kind == Kind::int64s ? int_at : float_at;
-    if (spec.kind == Kind::int64s)
-      columns[f].fixed_ints = ints.data() + at;
-    else
-      columns[f].fixed_floats = floats.data() + at;
-    at += static_cast<size_t>(spec.count) * rows + kBlockGap;
-  }
-  if (int_at > ints.size() || float_at > floats.size()) throw nb::value_error("the blocks are too small");
 }
 
 template <typename T>
@@ -80,61 +57,105 @@ nb::object column_to_python(const FieldSpec& spec, Column& column) {
                         or_none(std::move(column.value_offsets)), or_none(std::move(column.step_offsets)));
 }
 
-nb::list columns_to_python(const Decoder& decoder, std::vector<Column>& columns) {
-  nb::list result;
-  for (size_t f = 0; f < columns.size(); ++f)
-    result.append(column_to_python(decoder.fields()[f], columns[f]));
-  return result;
-}
+// The columns of what is decoded. Those of numbers with a fixed count stand in two blocks, one behind the
+// other in the order of fields. Rows are written across columns, and batches are powers of two: without the
+// gap, a row's values in all columns would compete for the same few lines of the first-level cache. Measured:
+// a quarter of the time.
+constexpr size_t kBlockGap = 16;
 
-nb::object decode(const Decoder& decoder, const Chunk& chunk, size_t start, size_t stop, Ints ints,
-                  Floats floats) {
-  if (start > stop || stop > chunk.records.size()) throw nb::index_error("no such records in the chunk");
-  std::vector<Column> columns(decoder.fields().size());
-  place_in_blocks(decoder, stop - start, ints, floats, columns);
-  DecodeFault fault;
-  {
-    const nb::gil_scoped_release release;
-    fault = decoder.decode(chunk, start, stop, columns);
+class Table {
+ public:
+  Table(const Decoder& decoder, size_t rows) : fields_(decoder.fields()), columns_(fields_.size()) {
+    ints_.reserve(extent(Kind::int64s, rows));
+    floats_.reserve(extent(Kind::floats, rows));
+    for (size_t f = 0; f < fields_.size(); ++f) {
+      if (!in_block(fields_[f])) continue;
+      const size_t size = static_cast<size_t>(fields_[f].count) * rows + kBlockGap;
+      if (fields_[f].kind == Kind::int64s) {
+        columns_[f].fixed_ints = ints_.end();
+        ints_.set_size(ints_.size() + size);
+      } else {
+        columns_[f].fixed_floats = floats_.end();
+        floats_.set_size(floats_.size() + size);
+      }
+    }
   }
+
+  std::vector<Column>& columns() { return columns_; }
+
+  // Both blocks, and what is not in them: an element a field, or nothing at all.
+  nb::object to_python() {
+    nb::object rest = nb::none();
+    const auto is_all = [](const FieldSpec& spec, const Column& column) {
+      return in_block(spec) && column.states.empty();
+    };
+    if (!std::equal(fields_.begin(), fields_.end(), columns_.begin(), is_all)) {
+      nb::list parts;
+      for (size_t f = 0; f < columns_.size(); ++f) parts.append(column_to_python(fields_[f], columns_[f]));
+      rest = parts;
+    }
+    return nb::make_tuple(or_none(std::move(ints_)), or_none(std::move(floats_)), rest);
+  }
+
+ private:
+  size_t extent(Kind kind, size_t rows) const {
+    constexpr size_t kMost = SIZE_MAX / 16;
+    size_t size = 0;
+    for (const FieldSpec& spec : fields_) {
+      if (!in_block(spec) || spec.kind != kind) continue;
+      const auto count = static_cast<size_t>(spec.count);
+      if (size > kMost - kBlockGap) throw std::bad_alloc();
+      if (rows != 0 && count > (kMost - kBlockGap - size) / rows) throw std::bad_alloc();
+      size += count * rows + kBlockGap;
+    }
+    return size;
+  }
+
+  const std::vector<FieldSpec>& fields_;
+  Array<int64_t> ints_;
+  Array<float> floats_;
+  std::vector<Column> columns_;
+};
+
+nb::object decode(const Decoder& decoder, const Chunk& chunk, size_t start, size_t stop) {
+  if (start > stop || stop > chunk.records.size()) throw nb::index_error("no such records in the chunk");
+  Table table(decoder, stop - start);
+  const DecodeFault fault = without_gil([&] { return decoder.decode(chunk, start, stop, table.columns()); });
   if (fault.what != DecodeFault::What::none)
     return nb::make_tuple(static_cast<int>(fault.what), static_cast<int>(fault.wire), fault.record,
                           fault.byte, fault.field, static_cast<int>(fault.found_kind), fault.found_count);
-  return columns_to_python(decoder, columns);
+  return table.to_python();
 }
 
 nb::object gather_listed(const Decoder& decoder, const std::vector<const FileMap*>& maps,
-                         const PlaceList& list, size_t start, size_t stop, Ints ints, Floats floats) {
+                         const PlaceList& list, size_t start, size_t stop) {
   if (maps.size() != list.files) throw nb::value_error("as many maps as files");
   if (start > stop || stop > list.places.size()) throw nb::index_error("there are no such places");
-  std::vector<Column> columns(decoder.fields().size());
-  place_in_blocks(decoder, stop - start, ints, floats, columns);
-  const bool all = without_gil(
-      [&] { return gather(decoder, std::span(list.places).subspan(start, stop - start), maps, columns); });
-  return all ? nb::object(columns_to_python(decoder, columns)) : nb::none();
+  Table table(decoder, stop - start);
+  const bool all = without_gil([&] {
+    return gather(decoder, std::span(list.places).subspan(start, stop - start), maps, table.columns());
+  });
+  return all ? table.to_python() : nb::none();
 }
 
-nb::object decode_next_records(const Decoder& decoder, RecordReader& reader, size_t records, bool few_fields,
-                               Ints ints, Floats floats) {
-  std::vector<Column> columns;
-  const auto begin = [&] {
-    columns = std::vector<Column>(decoder.fields().size());
-    place_in_blocks(decoder, records, ints, floats, columns);
-  };
+nb::object decode_next_records(const Decoder& decoder, RecordReader& reader, size_t records,
+                               bool few_fields) {
+  constexpr size_t kNotMany = 1 << 20;  // there is room for them before it is known that they are there
+  std::optional<Table> table;
   ReadResult read;
-  begin();
   const std::optional<uint64_t> first = without_gil([&]() -> std::optional<uint64_t> {
-    if (few_fields) {
-      if (const auto found = decode_next(decoder, reader, records, columns)) return found;
-      begin();
+    if (few_fields && records <= kNotMany) {
+      table.emplace(decoder, records);
+      if (const auto found = decode_next(decoder, reader, records, table->columns())) return found;
     }
     read = reader.next(records, true);
-    if (read.fault != Fault::none || read.chunk.records.size() < records ||
-        decoder.decode(read.chunk, 0, records, columns).what != DecodeFault::What::none)
+    if (read.fault != Fault::none || read.chunk.records.size() < records) return std::nullopt;
+    table.emplace(decoder, records);
+    if (decoder.decode(read.chunk, 0, records, table->columns()).what != DecodeFault::What::none)
       return std::nullopt;
     return read.chunk.first_record;
   });
-  if (first) return nb::make_tuple(*first, columns_to_python(decoder, columns));
+  if (first) return nb::make_tuple(*first, table->to_python());
   return nb::make_tuple(std::move(read.chunk), static_cast<int>(read.fault), read.offset);
 }
 
@@ -273,6 +294,10 @@ nb::dict survey_chunk(const Chunk& chunk, size_t start, size_t stop) {
   return result;
 }
 
+#define RECORDKIT_TABLE                                                                          \
+  "tuple[numpy.typing.NDArray[numpy.int64] | None, numpy.typing.NDArray[numpy.float32] | None, " \
+  "list[tuple[typing.Any, ...] | None] | None]"
+
 }  // namespace
 
 void bind_examples(nb::module_& m) {
@@ -282,27 +307,20 @@ void bind_examples(nb::module_& m) {
   nb::class_<Decoder>(m, "Decoder", "Decodes payloads into columns; safe to use from many threads.")
       .def("__init__", &init_decoder, "specs"_a, "sequence"_a,
            "Specs are (name, kind, count or -1, required, steps).")
-      .def("decode", &decode, "chunk"_a, "start"_a, "stop"_a, "ints"_a.noconvert(), "floats"_a.noconvert(),
-           nb::sig("def decode(self, chunk: Chunk, start: int, stop: int, ints: "
-                   "numpy.typing.NDArray[numpy.int64], "
-                   "floats: numpy.typing.NDArray[numpy.float32]) -> list[tuple[typing.Any, ...] | None] | "
-                   "tuple[int, int, int, int, int, int, int]"),
-           "Return a list with an element a field, or a tuple of the facts of a fault: (what, wire, record, "
-           "byte, "
-           "field, found kind, found count). Fixed numbers go into the blocks, one field behind the other.")
-      .def("decode_next", &decode_next_records, "reader"_a, "records"_a, "few_fields"_a, "ints"_a.noconvert(),
-           "floats"_a.noconvert(),
-           nb::sig("def decode_next(self, reader: Reader, records: int, few_fields: bool, ints: "
-                   "numpy.typing.NDArray[numpy.int64], floats: numpy.typing.NDArray[numpy.float32]) -> "
-                   "tuple[int, list[tuple[typing.Any, ...] | None]] | tuple[Chunk, int, int]"),
+      .def("decode", &decode, "chunk"_a, "start"_a, "stop"_a,
+           nb::sig("def decode(self, chunk: Chunk, start: int, stop: int) -> " RECORDKIT_TABLE
+                   " | tuple[int, int, int, int, int, int, int]"),
+           "Return blocks of integers and of floats, where numbers of a fixed count stand, one field behind "
+           "the other, and a list of what else there is, an element a field; or the facts of a fault: (what, "
+           "wire, record, byte, field, found kind, found count).")
+      .def("decode_next", &decode_next_records, "reader"_a, "records"_a, "few_fields"_a,
+           nb::sig("def decode_next(self, reader: Reader, records: int, few_fields: bool) -> "
+                   "tuple[int, " RECORDKIT_TABLE "] | tuple[Chunk, int, int]"),
            "Return the number of the first of the next records and what `decode` returns for them, or what "
            "`Reader.next` returns where there are not so many, or one is not sound or not what is asked for.")
-      .def("gather", &gather_listed, "maps"_a, "places"_a, "start"_a, "stop"_a, "ints"_a.noconvert(),
-           "floats"_a.noconvert(),
+      .def("gather", &gather_listed, "maps"_a, "places"_a, "start"_a, "stop"_a,
            nb::sig("def gather(self, maps: collections.abc.Sequence[FileMap | None], places: PlaceList, "
-                   "start: int, stop: int, ints: numpy.typing.NDArray[numpy.int64], "
-                   "floats: numpy.typing.NDArray[numpy.float32]) -> list[tuple[typing.Any, ...] | None] | "
-                   "None"),
+                   "start: int, stop: int) -> " RECORDKIT_TABLE " | None"),
            "Return what `decode` returns for the records at places [start, stop), taken from maps; None "
            "where some are in none, or one is not sound or not what is asked for.");
   m.def("encode", &encode_columns, "columns"_a, "rows"_a, "sequence"_a,

@@ -214,7 +214,7 @@ void bind_records(nb::module_& m) {
           },
           "file"_a, "chunk_bytes"_a, "max_record_bytes"_a, "file_offset"_a = 0, "first_record"_a = 0,
           "most_mapped"_a = 0)
-      .def_prop_ro("next_record", &RecordReader::next_record, nb::call_guard<nb::gil_scoped_release>(),
+      .def_prop_ro("next_record", &RecordReader::next_record,
                    "The number of the first record that was not handed out.")
       .def(
           "next",

@@ -238,11 +238,6 @@ ReadResult RecordReader::next(size_t max_records, bool whole_count) {
   return result;
 }
 
-uint64_t RecordReader::next_record() {
-  std::lock_guard lock(mutex_);
-  return next_record_;
-}
-
 RecordReader::Taken RecordReader::take(Chunk& chunk, size_t max_records, bool whole_count) {
   Turn turn(*this, max_records, whole_count);
   turn.wait();
@@ -453,7 +448,7 @@ std::optional<uint64_t> RecordReader::bring_next(size_t records,
   last_count_ = records;
   last_size_ = offset - file_offset_;
   file_offset_ = offset;
-  return std::exchange(next_record_, next_record_ + records);
+  return next_record_.fetch_add(records);
 }
 
 void RecordReader::note_pace(bool second, uint64_t bytes, std::chrono::duration<double> time) {

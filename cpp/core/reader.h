@@ -85,7 +85,7 @@ class RecordReader {
                                      const std::function<bool(const Bring&, uint64_t bytes)>& use);
 
   // The number of the first record that was not handed out: at the end, how many there are.
-  uint64_t next_record();
+  uint64_t next_record() const { return next_record_; }
 
  private:
   class Pool;
@@ -131,11 +131,11 @@ class RecordReader {
   int in_a_row_ = kAlone;         // how often the last one has taken records
   std::shared_ptr<Buffer> rest_;  // from rest_at_ on, bytes read that belong to later records
   size_t rest_at_ = 0;
-  uint64_t file_offset_;  // of the first byte of the rest
-  uint64_t next_record_;
-  size_t last_count_ = 0;  // records in the chunk before
-  size_t last_size_ = 0;   // its bytes
-  ScanEnd fault_;          // the first one, offset in the file
+  uint64_t file_offset_;               // of the first byte of the rest
+  std::atomic<uint64_t> next_record_;  // told without a lock: its holder may wait for a source
+  size_t last_count_ = 0;              // records in the chunk before
+  size_t last_size_ = 0;               // its bytes
+  ScanEnd fault_;                      // the first one, offset in the file
   uint64_t fault_record_ = 0;
   bool source_ended_ = false;
   Few few_;

@@ -205,17 +205,17 @@ class Decoder:
     def __init__(self, specs: Sequence[tuple[str, int, int, bool, bool]], sequence: bool) -> None:
         """Specs are (name, kind, count or -1, required, steps)."""
 
-    def decode(self, chunk: Chunk, start: int, stop: int, ints: numpy.typing.NDArray[numpy.int64], floats: numpy.typing.NDArray[numpy.float32]) -> list[tuple[Any, ...] | None] | tuple[int, int, int, int, int, int, int]:
+    def decode(self, chunk: Chunk, start: int, stop: int) -> tuple[numpy.typing.NDArray[numpy.int64] | None, numpy.typing.NDArray[numpy.float32] | None, list[tuple[Any, ...] | None] | None] | tuple[int, int, int, int, int, int, int]:
         """
-        Return a list with an element a field, or a tuple of the facts of a fault: (what, wire, record, byte, field, found kind, found count). Fixed numbers go into the blocks, one field behind the other.
+        Return blocks of integers and of floats, where numbers of a fixed count stand, one field behind the other, and a list of what else there is, an element a field; or the facts of a fault: (what, wire, record, byte, field, found kind, found count).
         """
 
-    def decode_next(self, reader: Reader, records: int, few_fields: bool, ints: numpy.typing.NDArray[numpy.int64], floats: numpy.typing.NDArray[numpy.float32]) -> tuple[int, list[tuple[Any, ...] | None]] | tuple[Chunk, int, int]:
+    def decode_next(self, reader: Reader, records: int, few_fields: bool) -> tuple[int, tuple[numpy.typing.NDArray[numpy.int64] | None, numpy.typing.NDArray[numpy.float32] | None, list[tuple[Any, ...] | None] | None]] | tuple[Chunk, int, int]:
         """
         Return the number of the first of the next records and what `decode` returns for them, or what `Reader.next` returns where there are not so many, or one is not sound or not what is asked for.
         """
 
-    def gather(self, maps: Sequence[FileMap | None], places: PlaceList, start: int, stop: int, ints: numpy.typing.NDArray[numpy.int64], floats: numpy.typing.NDArray[numpy.float32]) -> list[tuple[Any, ...] | None] | None:
+    def gather(self, maps: Sequence[FileMap | None], places: PlaceList, start: int, stop: int) -> tuple[numpy.typing.NDArray[numpy.int64] | None, numpy.typing.NDArray[numpy.float32] | None, list[tuple[Any, ...] | None] | None] | None:
         """
         Return what `decode` returns for the records at places [start, stop), taken from maps; None where some are in none, or one is not sound or not what is asked for.
         """
@@ -295,11 +295,6 @@ class JpegDecoder:
 def resize(source: numpy.typing.NDArray[Any], target: numpy.typing.NDArray[Any], how: int, scale: numpy.typing.NDArray[numpy.float32], shift: numpy.typing.NDArray[numpy.float32]) -> None:
     """
     Fill one picture [h,w,c] with another, resized (0 nearest, 1 bilinear, 2 area), times `scale` plus `shift` of each channel.
-    """
-
-def room(bytes: int) -> numpy.typing.NDArray[numpy.uint8]:
-    """
-    Return so many bytes, as they are: where they are many, memory that was used before.
     """
 
 def pad(values: numpy.typing.NDArray[numpy.uint8], starts: numpy.typing.NDArray[numpy.int64], fill: numpy.typing.NDArray[numpy.uint8], rows: int) -> list[numpy.typing.NDArray[numpy.uint8]]:

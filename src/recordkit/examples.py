@@ -130,6 +130,12 @@ def cut(column: Values, start: int, stop: int) -> Values:
     return Values(column.kind, values, offsets, column.count, steps, states)
 
 
+# Where a feature stands in what is decoded: its number, its kind, its count, and its part of a block of numbers.
+Place: TypeAlias = tuple[int, Kind, int | None, slice | None]
+# What the core makes of records: blocks of integers and floats, and what is in neither, an element a feature.
+_Made: TypeAlias = tuple[Any, ...]
+
+
 class Unread(Protocol):
     """Records that are somewhere in memory, and not in a chunk yet: each is checked when it is decoded."""
 
@@ -140,7 +146,7 @@ class Unread(Protocol):
 
     def __len__(self) -> int: ...
 
-    def gathered(self, decoder: _core.Decoder, start: int, stop: int, *blocks: NDArray[Any]) -> list[Any] | None:
+    def gathered(self, decoder: _core.Decoder, start: int, stop: int) -> _Made | None:
         """Return what the core's decoder makes of records [start, stop); None if they have to be read for that."""
         ...
 
@@ -195,8 +201,7 @@ class Decoder:
             self._index[feature.name] = (i, feature, width[kind], gaps[kind])
             width[kind] += feature.count
             gaps[kind] += gap
-        self._ints = width["int64"], gaps["int64"]
-        self._floats = width["float"], gaps["float"]
+        self._places: tuple[int, dict[str, Place]] = -1, {}  # one object: threads look at it without a lock
         numbers = all(before >= 0 and feature.count == 1 for _, feature, before, _ in self._index.values())
         self._few = numbers and len(self.features) <= _FEW
 
@@ -217,17 +222,16 @@ class Decoder:
         """
         if stop is None:
             stop = len(chunk)
-        rows = stop - start
-        ints, floats = self._room(rows)
+        places = self.places(stop - start)
         if not isinstance(chunk, _core.Chunk):
-            gathered = chunk.gathered(self._core, start, stop, ints, floats)
+            gathered = chunk.gathered(self._core, start, stop)
             if gathered is not None:
-                return Decoded(self._index, gathered, rows, ints, floats, chunk.first_record + start)
+                return Decoded(gathered, places, stop - start, chunk.first_record + start)
             chunk = chunk.read()
-        result = self._core.decode(chunk, start, stop, ints, floats)
-        if isinstance(result, tuple):
-            raise self._error(result, chunk, path)
-        return Decoded(self._index, result, rows, ints, floats, chunk.first_record + start)
+        made = self._core.decode(chunk, start, stop)
+        if len(made) != 3:
+            raise self._error(made, chunk, path)
+        return Decoded(made, places, stop - start, chunk.first_record + start)
 
     def read(self, reader: Reader, records: int) -> Decoded | None:
         """Return the features of the next records of a reader, or None at its end.
@@ -253,27 +257,27 @@ class Decoder:
         0 [1, 2]
         2 [3]
         """
-        ints, floats = self._room(records)
-        made = reader.decoded(self._core, records, ints, floats, few_fields=self._few)
-        if isinstance(made, tuple):
-            return Decoded(self._index, made[1], records, ints, floats, made[0])
-        return None if made is None else self.decode(made, path=reader.path)
+        found = reader.decoded(self._core, records, few_fields=self._few)
+        if isinstance(found, tuple):
+            first, made = found
+            return Decoded(made, self.places(records), records, first)
+        return None if found is None else self.decode(found, path=reader.path)
 
-    def _room(self, rows: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        ints, floats = _NO_INTS, _NO_FLOATS
-        if self._ints[1]:
-            ints = _core.room(8 * (rows * self._ints[0] + self._ints[1])).view(np.int64)
-        if self._floats[1]:
-            floats = _core.room(4 * (rows * self._floats[0] + self._floats[1])).view(np.float32)
-        return ints, floats
+    def places(self, rows: int) -> dict[str, Place]:
+        """Return where each feature stands in what is decoded of so many rows.
 
-    def place(self, name: str) -> tuple[bool, int, int, int] | None:
-        """Return where a feature stands in what is decoded: (in `Decoded.ints`, values a row before it, gaps, count).
-
-        With r rows it starts at r times the values before it, plus the gaps. None if its count of numbers is not fixed.
+        That is (its number, its kind, its count, and which numbers of `Decoded.ints` or `Decoded.floats` are its own);
+        the last is None if its count of numbers is not fixed.
         """
-        _, feature, before, gaps = self._index[name]
-        return None if before < 0 else (feature.kind == "int64", before, gaps, feature.count or 0)
+        known, places = self._places
+        if known != rows:
+            places = {}
+            for name, (i, feature, before, gaps) in self._index.items():
+                start = before * rows + gaps
+                where = None if before < 0 else slice(start, start + (feature.count or 0) * rows)
+                places[name] = (i, feature.kind, feature.count, where)
+            self._places = rows, places  # mostly the next have as many
+        return places
 
     def _error(self, fault: tuple[Any, ...], chunk: Chunk, path: str | None) -> Exception:
         what, wire, record, byte, field, found_kind, found_count = fault
@@ -324,39 +328,31 @@ class Decoded:
         floats: The same for floats.
     """
 
-    __slots__ = ("_index", "_parts", "_rows", "first_record", "floats", "ints")
+    __slots__ = ("_parts", "_places", "_rows", "first_record", "floats", "ints")
 
-    def __init__(
-        self,
-        index: dict[str, tuple[int, Feature, int, int]],
-        parts: list[Any],
-        rows: int,
-        ints: NDArray[np.int64],
-        floats: NDArray[np.float32],
-        first_record: int,
-    ) -> None:
-        self._index, self._parts, self._rows = index, parts, rows
-        self.ints, self.floats, self.first_record = ints, floats, first_record
+    def __init__(self, made: _Made, places: dict[str, Place], rows: int, first_record: int) -> None:
+        ints, floats, self._parts = made
+        self.ints = _NO_INTS if ints is None else ints
+        self.floats = _NO_FLOATS if floats is None else floats
+        self._places, self._rows, self.first_record = places, rows, first_record
 
     def __len__(self) -> int:
         return self._rows
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._index)
+        return iter(self._places)
 
     def __getitem__(self, name: str) -> Values:
-        i, feature, before, gaps = self._index[name]
-        part = self._parts[i]
-        if before >= 0:
-            block = self.ints if feature.kind == "int64" else self.floats
-            assert feature.count is not None
-            start = before * self._rows + gaps
-            numbers = block[start : start + feature.count * self._rows]
-            return Values(feature.kind, numbers, None, feature.count, None, part[0] if part else None)
+        i, kind, count, where = self._places[name]
+        part = self._parts[i] if self._parts else None
+        if where is not None:
+            numbers = (self.ints if kind == "int64" else self.floats)[where]
+            return Values(kind, numbers, None, count, None, part[0] if part else None)
+        assert part is not None
         states, values, byte_offsets, offsets, steps = part
-        if feature.kind == "bytes":
-            return Values("bytes", BytesColumn(values, byte_offsets), offsets, feature.count, steps, states)
-        return Values(feature.kind, values, offsets, feature.count, steps, states)
+        if kind == "bytes":
+            return Values("bytes", BytesColumn(values, byte_offsets), offsets, count, steps, states)
+        return Values(kind, values, offsets, count, steps, states)
 
 
 def encode(columns: Mapping[str, Values], rows: int, *, sequence: bool = False) -> Chunk:

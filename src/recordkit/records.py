@@ -180,14 +180,14 @@ class Reader:
         return self._found(*self._core.next(records))
 
     def decoded(
-        self, decoder: _core.Decoder, records: int, *blocks: NDArray[Any], few_fields: bool
-    ) -> tuple[int, list[Any]] | Chunk | None:
+        self, decoder: _core.Decoder, records: int, *, few_fields: bool
+    ) -> tuple[int, tuple[Any, ...]] | Chunk | None:
         """Return what a decoder makes of the next records, and the number of the first; for `examples.Decoder.read`.
 
         Where there are not so many, or not all are what it wants, return what `read` does.
         """
         self._expect(records)
-        made = decoder.decode_next(self._core, records, few_fields, *blocks)
+        made = decoder.decode_next(self._core, records, few_fields)
         return made if len(made) == 2 else self._found(*made)
 
     def _expect(self, records: int | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from recordkit.records import Chunk, Reader
 
     from ._layout import Layout
-
-_Place: TypeAlias = "tuple[bool, int, int, int]"
 
 
 def encode_columns(
@@ -136,29 +134,26 @@ class Plan:
         layouts = list(self._layouts.values())  # a field that is asked for twice is one
         self._optional = [layout for layout in layouts if layout.field.optional]
         self._decoder = Decoder(_features(layouts), sequence=sequence)
-        self._makers = [(layout.name, layout, *self._maker_of(layout)) for layout in layouts]
-        self._shaped = [(name, layout.sizes) for name, layout, place, _ in self._makers if place and layout.sizes]
+        self._makers = [(layout.name, layout, self._stands(layout), _maker(layout)) for layout in layouts]
+        self._shaped = [(layout.name, layout.sizes) for _, layout, stands, _ in self._makers if stands and layout.sizes]
         self._numbers = self._only_numbers()
-        self._places: tuple[int, list[Any]] = -1, []  # one object: threads look at it without a lock
         self._row_makers = [
             (layout.name, layout if layout.field.optional else None, self._row_maker(layout)) for layout in layouts
         ]
 
-    def _maker_of(self, layout: Layout) -> tuple[_Place | None, Callable[..., Column]]:
-        """Where a column stands in what is decoded, if it is there as it is; else what makes it."""
-        place, make = self._decoder.place(layout.name), _maker(layout)
-        stored = place is not None and make is not _column
-        return (place if stored else None), make
+    def _stands(self, layout: Layout) -> str | None:
+        """Return the kind of a column that stands in a block of what is decoded as it is; None of any other."""
+        _, kind, _, where = self._decoder.places(1)[layout.name]
+        return kind if where is not None and _maker(layout) is not _column else None
 
     def _row_maker(self, layout: Layout) -> Callable[[Decoded, int, str | None], Any]:
         """Return the function that makes a field's value in one record: a short way for what is most common."""
-        place, _ = self._maker_of(layout)
-        if place is not None:
-            is_int, before, gaps, count = place
-            start = before + gaps
+        if self._stands(layout):
+            _, kind, _, where = self._decoder.places(1)[layout.name]
+            assert where is not None
             if layout.sizes:
-                return partial(_number, is_int, start, start + count, layout.sizes)
-            return partial(_one_number, is_int, start)
+                return partial(_number, kind == "int64", where, layout.sizes)
+            return partial(_one_number, kind == "int64", where.start)
         plain = layout.storage == "list" and not layout.steps and layout.field.default is None
         if plain and layout.shape == (None,) and layout.dtype in ("int64", "float32"):
             return partial(_numbers, layout.name)
@@ -208,9 +203,12 @@ class Plan:
                 if group:
                     columns.update(zip(group, block.reshape(len(group), -1)[:, :rows], strict=True))
             return Batch(columns, rows, {})
+        places = self._decoder.places(rows)
         columns = {
-            name: partial(make, layout, decoded, first, path) if where is None else (ints if is_int else floats)[where]
-            for name, layout, make, is_int, where in self._places_of(rows)
+            name: (ints if stands == "int64" else floats)[places[name][3]]
+            if stands
+            else partial(make, layout, decoded, first, path)
+            for name, layout, stands, make in self._makers
         }
         for name, sizes in self._shaped:
             columns[name] = columns[name].reshape((rows, *sizes))
@@ -224,24 +222,11 @@ class Plan:
     def _only_numbers(self) -> tuple[list[str], list[str], list[str]] | None:
         """Return the names of all fields, of the integers and of the floats, if each is one number as it is stored."""
         groups: tuple[list[str], list[str]] = [], []
-        for name, layout, place, _ in self._makers:
-            if place is None or place[3] != 1 or layout.sizes or layout.field.optional:
+        for name, layout, stands, _ in self._makers:
+            if not stands or layout.size != 1 or layout.sizes or layout.field.optional:
                 return None
-            groups[0 if place[0] else 1].append(name)
+            groups[0 if stands == "int64" else 1].append(name)
         return [name for name, *_ in self._makers], *groups
-
-    def _places_of(self, rows: int) -> list[tuple[str, Layout, Callable[..., Column], bool, slice | None]]:
-        """Return what makes each column of so many rows, or where it stands: mostly as for the batch before."""
-        known, places = self._places
-        if known != rows:
-            places = []
-            for name, layout, place, make in self._makers:
-                is_int, before, gaps, count = place or (False, 0, 0, 0)
-                start = before * rows + gaps
-                where = None if place is None else slice(start, start + count * rows)
-                places.append((name, layout, make, is_int, where))
-            self._places = rows, places
-        return places
 
     def _explained(self, error: SchemaError) -> SchemaError:
         """Return a decoder's error with what the schema has to do with it, and what to do."""
@@ -268,10 +253,8 @@ def _one_number(is_int: bool, start: int, decoded: Decoded, first: int, path: st
     return (decoded.ints if is_int else decoded.floats)[start]
 
 
-def _number(
-    is_int: bool, start: int, stop: int, sizes: tuple[int, ...], decoded: Decoded, first: int, path: str | None
-) -> Any:
-    return (decoded.ints if is_int else decoded.floats)[start:stop].reshape(sizes)
+def _number(is_int: bool, where: slice, sizes: tuple[int, ...], decoded: Decoded, first: int, path: str | None) -> Any:
+    return (decoded.ints if is_int else decoded.floats)[where].reshape(sizes)
 
 
 def _numbers(name: str, decoded: Decoded, first: int, path: str | None) -> Any:

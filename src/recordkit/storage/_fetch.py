@@ -80,10 +80,10 @@ class InMemory:
         first = self._here.start
         return InMemory(self._listed, self._maps, self._read, slice(first + start, first + stop))
 
-    def gathered(self, decoder: _core.Decoder, start: int, stop: int, *blocks: NDArray[Any]) -> list[Any] | None:
+    def gathered(self, decoder: _core.Decoder, start: int, stop: int) -> Any:
         """Return what a decoder makes of records [start, stop); None where it has to be told what is wrong."""
         first = self._here.start
-        return decoder.gather(self._maps, self._listed, first + start, first + stop, *blocks)
+        return decoder.gather(self._maps, self._listed, first + start, first + stop)
 
     def read(self) -> Chunk:
         """Return the records themselves.

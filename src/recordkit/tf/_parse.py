@@ -72,10 +72,7 @@ class Plan:
                 raise ValueError(message)
             made.append((name, *_READERS[type(feature), steps](self, name, feature)))
         self._decoder = Decoder(self._wire.values(), sequence=sequence)
-        # Numbers of a fixed count are there as they are: where they start is all that is left to work out.
-        self._makers = [
-            (name, shape, None if make is not None else self._decoder.place(name), make) for name, shape, make in made
-        ]
+        self._makers = made  # numbers of a fixed count are there as they are, and need none
 
     def ask(self, name: str, dtype: Any, count: int | None = None, *, required: bool = False) -> None:
         """Note that a feature has to be decoded; several may need it, if they agree what it is."""
@@ -115,16 +112,14 @@ class Plan:
 
     def _made(self, decoded: Decoded, chunk: Chunk, *, single: bool) -> dict[str, Any]:
         place = Place(chunk, single=single)
-        rows, ints, floats = len(decoded), decoded.ints, decoded.floats
+        rows, ints, floats, places = len(decoded), decoded.ints, decoded.floats, self._decoder.places(len(decoded))
         tensors: dict[str, Any] = {}
-        for name, shape, there, make in self._makers:
-            if there is None:
-                assert make is not None
+        for name, shape, make in self._makers:
+            if make is not None:
                 tensors[name] = make(decoded, place)
                 continue
-            is_int, before, gaps, count = there
-            at = before * rows + gaps
-            numbers: NDArray[Any] = (ints if is_int else floats)[at : at + count * rows]
+            _, kind, _, where = places[name]
+            numbers: NDArray[Any] = (ints if kind == "int64" else floats)[where]
             if single:
                 numbers = numbers.reshape(shape)
             elif shape:
