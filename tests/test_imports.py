@@ -77,6 +77,22 @@ class TestWhatComesAlong:
 
 
 class TestAnyOrder:
+    def test_errors_stay_ours_beside_others_that_are_built_as_the_core_is(self) -> None:
+        # What two such modules share by default is how exceptions of C++ become Python's: DuckDB makes its own of them.
+        run(
+            "import duckdb",
+            USE_IT,
+            """
+            try:
+                Decoder([Feature("x", "int64", count=2**60)]).decode(packed)
+            except MemoryError:
+                pass
+            else:
+                raise AssertionError("there was room")
+            """,
+            warnings="default",
+        )
+
     @pytest.mark.tensorflow
     @pytest.mark.slow
     def test_before_tensorflow(self) -> None:
