@@ -296,7 +296,7 @@ constexpr auto kBack = [] {
 // Those before it are made good by the state to begin with, those behind it by moving the last state back.
 // There is nothing to decide on the way: lengths that differ from record to record cost no branch that comes
 // unexpectedly. What is copied is what was summed up, for each byte is loaded once.
-template <bool copies>
+template <bool copies, Behind behind = Behind::anything>
 RECORDKIT_TARGET_AVX512 inline uint32_t lines_avx512(uint32_t crc, const uint8_t* data, size_t size,
                                                      [[maybe_unused]] uint8_t* to) {
   constexpr size_t kLine = 64, kBlock = 2 * kLine;
@@ -304,7 +304,15 @@ RECORDKIT_TARGET_AVX512 inline uint32_t lines_avx512(uint32_t crc, const uint8_t
   const size_t last = (end - 1) / kBlock * kBlock;  // where the last block begins
   const uintptr_t start = reinterpret_cast<uintptr_t>(data) - before;
   const uintptr_t target = reinterpret_cast<uintptr_t>(to) - before;
+  // A processor calls for what comes next up to the end of a page, and a map has small ones. Measured: a
+  // fifth of the time that reading and checking a file takes.
+  const auto call_ahead = [&](size_t at) __attribute__((always_inline)) {
+    constexpr size_t kAhead = 8 << 10;
+    if constexpr (behind == Behind::next)
+      __builtin_prefetch(reinterpret_cast<const void*>(start + at + kAhead));
+  };
   const auto line = [&](size_t at) __attribute__((target("avx512f"), always_inline)) {
+    call_ahead(at);
     __m512i found = _mm512_load_si512(reinterpret_cast<const void*>(start + at));
     if constexpr (copies) {
       asm volatile("" : "+v"(found));  // nor is it loaded again
@@ -315,6 +323,7 @@ RECORDKIT_TARGET_AVX512 inline uint32_t lines_avx512(uint32_t crc, const uint8_t
   // What is masked is not touched either.
   const auto line_until_end = [&](size_t at, uint64_t mask = ~uint64_t{0}) __attribute__((
                                   target("avx512f,avx512bw,bmi2"), always_inline)) {
+    call_ahead(at);
     const size_t left = end > at ? end - at : 0;
     mask &= _bzhi_u64(~uint64_t{0}, static_cast<uint32_t>(left < kLine ? left : kLine));
     __m512i found = _mm512_maskz_loadu_epi8(mask, reinterpret_cast<const void*>(start + at));
@@ -355,8 +364,9 @@ RECORDKIT_TARGET_AVX512 uint32_t extend_avx512(uint32_t crc, const uint8_t* data
   return size < kShort ? ~words_sse(~crc, data, size) : lines_avx512<false>(crc, data, size, nullptr);
 }
 
+template <Behind behind>
 RECORDKIT_TARGET_AVX512 uint32_t copy_avx512(uint8_t* to, const uint8_t* from, size_t size) {
-  if (size >= kShort) return lines_avx512<true>(0, from, size, to);
+  if (size >= kShort) return lines_avx512<true, behind>(0, from, size, to);
   std::memcpy(to, from, size);
   return ~words_sse(~uint32_t{0}, to, size);
 }
@@ -384,6 +394,7 @@ struct Path {
   std::string_view name;
   uint32_t (*extend)(uint32_t, const uint8_t*, size_t);
   uint32_t (*copy)(uint8_t*, const uint8_t*, size_t);
+  uint32_t (*copy_before_next)(uint8_t*, const uint8_t*, size_t);
   uint32_t (*of_u64)(uint64_t);
   bool (*runs_here)();
 };
@@ -391,22 +402,23 @@ struct Path {
 // Best first. The last runs anywhere.
 constexpr Path kPaths[] = {
 #if RECORDKIT_X86
-    {"avx512", extend_avx512, copy_avx512, u64_sse42,
+    {"avx512", extend_avx512, copy_avx512<Behind::anything>, copy_avx512<Behind::next>, u64_sse42,
      [] {
        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
               __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("bmi2") &&
               __builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("sse4.2") &&
               __builtin_cpu_supports("pclmul");
      }},
-    {"avx2", extend_avx2, copy_first<extend_avx2>, u64_sse42,
+    {"avx2", extend_avx2, copy_first<extend_avx2>, copy_first<extend_avx2>, u64_sse42,
      [] {
        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("vpclmulqdq") &&
               __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul");
      }},
-    {"sse4.2", extend_sse42, copy_first<extend_sse42>, u64_sse42,
+    {"sse4.2", extend_sse42, copy_first<extend_sse42>, copy_first<extend_sse42>, u64_sse42,
      [] { return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul"); }},
 #endif
-    {"portable", extend_portable, copy_first<extend_portable>, u64_portable, [] { return true; }},
+    {"portable", extend_portable, copy_first<extend_portable>, copy_first<extend_portable>, u64_portable,
+     [] { return true; }},
 };
 
 const Path* best_path() {
@@ -428,7 +440,10 @@ uint32_t crc32c_extend(uint32_t crc, const uint8_t* data, size_t size) {
   return current().extend(crc, data, size);
 }
 
-uint32_t crc32c_copy(uint8_t* to, const uint8_t* from, size_t size) { return current().copy(to, from, size); }
+uint32_t crc32c_copy(uint8_t* to, const uint8_t* from, size_t size, Behind behind) {
+  const Path& path = current();
+  return (behind == Behind::next ? path.copy_before_next : path.copy)(to, from, size);
+}
 
 uint32_t crc32c_of_u64(uint64_t value) { return current().of_u64(value); }
 

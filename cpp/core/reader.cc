@@ -378,7 +378,7 @@ bool RecordReader::copy_mapped(Chunk& chunk, size_t max_records, uint64_t max_by
     const uint64_t length = header->length;
     uint8_t* const to = buffer->grow(kFrameSize + length);
     header->copy_to(to);
-    if (!copy_payload(to + kHeaderSize, payload, length)) return false;
+    if (!copy_payload(to + kHeaderSize, payload, length, Behind::next)) return false;
     chunk.records.push_back({buffer->size() - lead + kHeaderSize, length});
     buffer->set_size(buffer->size() + kFrameSize + length);
     return true;
@@ -432,7 +432,7 @@ std::optional<uint64_t> RecordReader::bring_next(size_t records,
       const uint64_t size = kFrameSize + header->length;
       if (size > kLargest) return false;
       if (!few_.has_room(size, abreast)) break;
-      if (!few_.add(*header, payload)) return false;
+      if (!few_.add(*header, payload, Behind::anything)) return false;
       offset += size;
     }
     few_.hand_over(few);
