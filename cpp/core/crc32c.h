@@ -17,11 +17,11 @@ inline uint32_t crc32c(Bytes data) { return crc32c_extend(0, data.data(), data.s
 
 // What stands behind something that is copied: what is copied next, so that it is called for meanwhile, or
 // anything else.
-enum class Behind : bool { anything, next };
+enum class Following : bool { anything, next };
 
 // Copies, and returns the CRC of the copy. What it is copied from may change meanwhile, and may be a map of a
 // file.
-uint32_t crc32c_copy(uint8_t* to, const uint8_t* from, size_t size, Behind behind);
+uint32_t crc32c_copy(uint8_t* to, const uint8_t* from, size_t size, Following following);
 
 // The CRC of 8 bytes, inline: a record's header is checked for every record, and at every byte when
 // salvaging.

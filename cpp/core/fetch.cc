@@ -129,7 +129,7 @@ class Fetching {
     std::memcpy(to, from, kHeaderSize);
     if (!header_is_sound(to) || load<uint64_t>(to) != length)
       found(number, Fault::bad_length_crc);
-    else if (!copy_payload(to + kHeaderSize, from + kHeaderSize, length, Behind::anything))
+    else if (!copy_payload(to + kHeaderSize, from + kHeaderSize, length, Following::anything))
       found(number, Fault::bad_payload_crc);
   }
 

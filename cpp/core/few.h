@@ -32,14 +32,14 @@ class Few {
 
   // Copies a record whose header was found to be sound. False unless its payload is, going by the copy alone:
   // what is copied may change meanwhile.
-  [[gnu::always_inline]] bool add(const Header& header, const uint8_t* payload, Behind behind) {
+  [[gnu::always_inline]] bool add(const Header& header, const uint8_t* payload, Following following) {
     copies_.reserve(copies_.size() + kLine + kFrameSize + header.length + kBehind);
     // Where it lies within a cache line stays as it is, so that lines are copied as a whole.
     const uintptr_t end = reinterpret_cast<uintptr_t>(copies_.end()) + kHeaderSize;
     const size_t start = copies_.size() + (reinterpret_cast<uintptr_t>(payload) - end) % kLine + kHeaderSize;
     uint8_t* const to = copies_.data() + start;
     header.copy_to(to - kHeaderSize);
-    if (!copy_payload(to, payload, header.length, behind)) return false;
+    if (!copy_payload(to, payload, header.length, following)) return false;
     records_.push_back({start, header.length});
     copies_.set_size(start + header.length + kFooterSize);
     return true;

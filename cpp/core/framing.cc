@@ -2,8 +2,8 @@
 
 namespace recordkit {
 
-bool copy_payload(uint8_t* to, const uint8_t* from, uint64_t length, Behind behind) {
-  const uint32_t crc = crc32c_copy(to, from, length, behind);
+bool copy_payload(uint8_t* to, const uint8_t* from, uint64_t length, Following following) {
+  const uint32_t crc = crc32c_copy(to, from, length, following);
   std::memcpy(to + length, from + length, kFooterSize);
   return unmask_crc(load<uint32_t>(to + length)) == crc;
 }

@@ -33,7 +33,7 @@ class Gathering {
     for (; next_ < end; ++next_) {
       const Header header(at(next_));
       if (!header.is_sound() || header.length != places_[next_].size - kFrameSize ||
-          !few_.add(header, at(next_) + kHeaderSize, Behind::anything))
+          !few_.add(header, at(next_) + kHeaderSize, Following::anything))
         return false;
     }
     few_.hand_over(few);

@@ -133,8 +133,104 @@ RecordReader::~RecordReader() {
   if (was_mapped_) last_found = faster_.found();
 }
 
-// One call's place in the order of those that take records. Several threads read before their turn, around
-// where their records will probably be: only that of the first byte has to be known from those before.
+bool RecordReader::look(Window& window, uint64_t offset, uint64_t size, bool locked) {
+  constexpr uint64_t kAtATime = uint64_t{8} << 20;  // so that memory stays flat
+  std::unique_lock lock(mutex_, std::defer_lock);
+  if (!locked) lock.lock();
+  if (window.map != nullptr && !window.map->is_whole()) return false;
+  if (!window_.has(offset, size)) {
+    const uint64_t start = offset / kLargePage * kLargePage;
+    window_ = {source_->map(start, std::max(kAtATime, offset - start + size)), start};
+  }
+  window = window_;
+  return window.has(offset, size);
+}
+
+[[gnu::always_inline]] inline std::optional<Header> RecordReader::mapped_record(Window& window,
+                                                                                uint64_t offset, bool locked,
+                                                                                const uint8_t*& payload) {
+  if (!window.has(offset, kHeaderSize) && !look(window, offset, kHeaderSize, locked)) return std::nullopt;
+  const Header header(window.at(offset));
+  const uint64_t size = kFrameSize + header.length;
+  if (!header.is_sound() || header.length > std::min<uint64_t>(limits_.max_record_bytes, INT64_MAX) ||
+      (!window.has(offset, size) && !look(window, offset, size, locked)))
+    return std::nullopt;
+  payload = window.at(offset) + kHeaderSize;
+  return header;
+}
+
+// Records that were copied from maps one behind the other, each of them sound.
+class RecordReader::Copies {
+ public:
+  // `likely`: how many bytes they will be
+  Copies(RecordReader& reader, uint64_t offset, uint64_t likely)
+      : reader_(reader), start_(offset), buffer_(reader.pool_->take()) {
+    buffer_->reserve(likely + kLeastPiece);
+    lead_ = lead_for(*buffer_, offset);
+    buffer_->set_size(lead_);
+  }
+
+  uint64_t end() const { return start_ + buffer_->size() - lead_; }
+
+  // Copies the next one; false unless it is sound. `locked`: whether the reader's mutex is held.
+  [[gnu::always_inline]] bool add(bool locked) {
+    const uint8_t* payload;
+    const std::optional<Header> header = reader_.mapped_record(window_, end(), locked, payload);
+    if (!header) return false;
+    uint8_t* const to = buffer_->grow(kFrameSize + header->length);
+    header->copy_to(to);
+    if (!copy_payload(to + kHeaderSize, payload, header->length, Following::next)) return false;
+    records_.push_back({buffer_->size() - lead_ + kHeaderSize, header->length});
+    buffer_->set_size(buffer_->size() + kFrameSize + header->length);
+    return true;
+  }
+
+  // Makes a chunk of those from this offset of the file on, and as many more as are asked for, or as make so
+  // many bytes. False if none begins there, or one of them is not sound.
+  //
+  // REQUIRES: the reader's mutex is held
+  bool give(uint64_t offset, size_t max_records, uint64_t max_bytes, Chunk& chunk) {
+    if (offset < start_) return false;
+    const uint64_t skipped = offset - start_;
+    const auto first =
+        std::lower_bound(records_.begin(), records_.end(), skipped + kHeaderSize,
+                         [](const Chunk::Span& record, uint64_t start) { return record.start < start; });
+    if (first == records_.end() ? offset != end() : first->start != skipped + kHeaderSize) return false;
+    records_.erase(records_.begin(), first);
+    const auto end_of = [&](const Chunk::Span& record) {
+      return record.start + record.length + kFooterSize - skipped;
+    };
+    while (records_.size() < max_records && (records_.empty() || end_of(records_.back()) < max_bytes)) {
+      if (!add(true)) return false;
+    }
+    if (window_.map == nullptr || !window_.map->is_whole()) return false;
+    const auto enough =
+        std::lower_bound(records_.begin(), records_.end(), max_bytes,
+                         [&](const Chunk::Span& record, uint64_t bytes) { return end_of(record) < bytes; });
+    records_.resize(
+        std::min<size_t>({max_records, records_.size(), static_cast<size_t>(enough - records_.begin()) + 1}));
+    chunk.size = end_of(records_.back());
+    for (Chunk::Span& record : records_) record.start -= skipped;
+    std::memset(buffer_->end(), 0, kPadding);
+    chunk.data = buffer_->data() + lead_ + skipped;
+    chunk.readable = buffer_->size() - lead_ - skipped + kPadding;
+    chunk.records = std::move(records_);
+    chunk.owner = std::move(buffer_);
+    return true;
+  }
+
+ private:
+  RecordReader& reader_;
+  Window window_;
+  uint64_t start_;
+  std::shared_ptr<Buffer> buffer_;
+  size_t lead_ = 0;
+  std::vector<Chunk::Span> records_;  // from the lead on
+};
+
+// One call's place in the order of those that take records. Several threads read, or copy, before their turn,
+// around where their records will probably be: only where the first one starts has to be known from those
+// before.
 class RecordReader::Turn {
  public:
   Turn(RecordReader& reader, size_t max_records, bool whole_count) : reader_(reader) {
@@ -150,11 +246,28 @@ class RecordReader::Turn {
     start_ = offset_ - std::min(doubt, reader.awaited_);
     reader.awaited_ += size_;
     alone_ = reader.is_alone();
+    {
+      std::lock_guard pace_lock(reader.pace_mutex_);
+      second_ = reader.faster_.second();
+    }
+    if (alone_) return;
     const bool ends = reader.source_ended_ || reader.fault_.fault != Fault::none;
-    if (alone_ || ends || !reader.source_->has_any_offset() || size_ < kLeastPiece || doubt > size_ / 8)
+    const bool guesses = size_ >= kLeastPiece && doubt <= size_ / 8;
+    if (ends || !guesses || !reader.source_->has_any_offset()) {
+      second_ = false;
       return;
+    }
     lock.unlock();
-    read(offset_ - start_ + size_ + doubt);
+    // What goes wrong here is found again, and said, in the turn.
+    try {
+      if (second_)
+        copy(each, offset_ + size_ + doubt);
+      else
+        read(offset_ - start_ + size_ + doubt);
+    } catch (const std::exception&) {
+      copies_.reset();
+      buffer_.reset();
+    }
   }
 
   Turn(const Turn&) = delete;
@@ -170,15 +283,28 @@ class RecordReader::Turn {
 
   bool alone() const { return alone_; }
 
-  // A turn takes about as long as waking a thread does, so that it pays to stay awake for one.
-  void wait() {
+  // Whether records are to be copied from maps.
+  bool second() const { return second_; }
+
+  // A turn takes about as long as waking a thread does, so that it pays to stay awake for one. Returns how
+  // long it took to come.
+  Clock::duration wait() {
     constexpr int kGlances = 200;
+    const Clock::time_point since = Clock::now();
     for (int glance = 0; reader_.turns_ != number_ && glance < kGlances; ++glance) std::this_thread::yield();
     lock_ = std::unique_lock(reader_.mutex_);
     reader_.turn_ended_.wait(lock_, [this] { return reader_.turns_ == number_; });
     const uint64_t now = reader_.file_offset_;
     const uint64_t off = now > offset_ ? now - offset_ : offset_ - now;
     reader_.doubt_ = std::max(reader_.doubt_ / 4 * 3, 2 * off);
+    return Clock::now() - since;
+  }
+
+  // Makes a chunk of records that are copied, or were. False where that is left to reading, which then tells
+  // what is wrong, if something is.
+  bool give_copies(size_t max_records, uint64_t max_bytes, Chunk& chunk) {
+    if (alone_) copies_.emplace(reader_, reader_.file_offset_, size_);
+    return copies_ && copies_->give(reader_.file_offset_, max_records, max_bytes, chunk);
   }
 
   // Makes what was read the rest, if the next record starts there and that is more than there was.
@@ -196,16 +322,33 @@ class RecordReader::Turn {
  private:
   static constexpr uint64_t kMostAhead = uint64_t{16} << 20;
 
-  // What goes wrong here is found again, and said, in the turn.
-  void read(size_t size) try {
+  void read(size_t size) {
     buffer_ = reader_.pool_->take();
     buffer_->reserve(size + kLeastPiece + 2 * kLine);
     lead_ = lead_for(*buffer_, start_);
     buffer_->set_size(lead_);
     buffer_->set_size(lead_ + reader_.source_->read(start_, buffer_->grow(size), size));
     std::memset(buffer_->end(), 0, kPadding);
-  } catch (const std::exception&) {
-    buffer_.reset();
+  }
+
+  // Copies from the first header on that looks like one, up to this end. It may not be one: what is in a
+  // record can look the same. In the turn it counts only if the record that is next is among those from there
+  // on.
+  void copy(uint64_t each, uint64_t end) {
+    const uint64_t longest = 16 * each;
+    Window window;
+    uint64_t at = start_;
+    const auto is_header = [&] {
+      const Header header(window.at(at));
+      return header.length <= longest && header.is_sound();
+    };
+    for (; at < start_ + longest; ++at) {
+      if (!window.has(at, kHeaderSize) && !reader_.look(window, at, kHeaderSize, false)) return;
+      if (is_header()) break;
+    }
+    copies_.emplace(reader_, at, end - start_);
+    while (copies_->end() < end && copies_->add(false)) {
+    }
   }
 
   RecordReader& reader_;
@@ -213,9 +356,11 @@ class RecordReader::Turn {
   uint64_t size_;    // of what it will probably take
   uint64_t offset_;  // and where that is in the file
   bool alone_;
+  bool second_;
   uint64_t start_;  // of what was read
   std::shared_ptr<Buffer> buffer_;
   size_t lead_ = 0;
+  std::optional<Copies> copies_;
   std::unique_lock<std::mutex> lock_;
 };
 
@@ -224,7 +369,7 @@ ReadResult RecordReader::next(size_t max_records, bool whole_count) {
   const Clock::time_point since = Clock::now();
   const Taken taken = take(result.chunk, max_records, whole_count);
   const ScanEnd end = taken.checked ? taken.end : check_payloads(result.chunk, taken.end);
-  if (taken.alone) note_pace(taken.second, result.chunk.size, Clock::now() - since);
+  note_pace(taken.second, result.chunk.size, Clock::now() - since - taken.waited);
   result.fault = end.fault;
   result.offset = result.chunk.file_offset + end.offset;
   if (end.fault != Fault::none) {
@@ -240,9 +385,8 @@ ReadResult RecordReader::next(size_t max_records, bool whole_count) {
 
 RecordReader::Taken RecordReader::take(Chunk& chunk, size_t max_records, bool whole_count) {
   Turn turn(*this, max_records, whole_count);
-  turn.wait();
   Taken taken;
-  taken.alone = turn.alone();
+  taken.waited = turn.wait();
   note_taker();
   chunk.first_record = next_record_;
   chunk.file_offset = file_offset_;
@@ -252,17 +396,16 @@ RecordReader::Taken RecordReader::take(Chunk& chunk, size_t max_records, bool wh
     taken.end = {fault_.fault, 0};
     return taken;
   }
-  chunk.records.reserve(std::min(max_records, last_count_));
   const uint64_t max_bytes = whole_count ? UINT64_MAX : std::max<uint64_t>(limits_.chunk_bytes, 1);
-  {
-    std::lock_guard pace_lock(pace_mutex_);
-    taken.second = taken.alone && !source_ended_ && faster_.second();
-  }
-  taken.checked = taken.second && copy_mapped(chunk, max_records, max_bytes);
+  taken.second = turn.second() && !source_ended_;
+  taken.checked = taken.second && turn.give_copies(max_records, max_bytes, chunk);
   if (taken.checked) {
     taken.end.offset = chunk.size;
     rest_at_ = rest_->size();  // what was read of these is not needed
+    was_mapped_ = true;
   } else {
+    if (taken.second) window_ = {};
+    chunk.records.reserve(std::min(max_records, last_count_));
     const bool ahead = turn.give_rest();
     taken.end = fill(chunk, max_records, max_bytes, whole_count, !ahead);
     chunk.data = rest_->data() + rest_at_;
@@ -341,66 +484,6 @@ void RecordReader::move_rest(size_t more) {
   rest_at_ = lead;
 }
 
-// Whether the map has these bytes, or another one from there on.
-inline bool RecordReader::map_has(uint64_t offset, uint64_t size) {
-  if (map_ != nullptr) {
-    if (offset >= map_offset_ && offset + size <= map_offset_ + map_->size()) return true;
-    if (!map_->is_whole()) return false;  // nor is what was copied from there
-    map_.reset();
-  }
-  constexpr uint64_t kAtATime = uint64_t{8} << 20;  // so that memory stays flat
-  map_offset_ = offset / kLargePage * kLargePage;
-  map_ = source_->map(map_offset_, std::max(kAtATime, offset - map_offset_ + size));
-  return map_ != nullptr && offset + size <= map_offset_ + map_->size();
-}
-
-[[gnu::always_inline]] inline std::optional<Header> RecordReader::mapped_record(uint64_t offset,
-                                                                                const uint8_t*& payload) {
-  if (!map_has(offset, kHeaderSize)) return std::nullopt;
-  const Header header(map_->data() + (offset - map_offset_));
-  const uint64_t length = header.length;
-  if (!header.is_sound() || length > std::min<uint64_t>(limits_.max_record_bytes, INT64_MAX) ||
-      !map_has(offset, kFrameSize + length))
-    return std::nullopt;
-  payload = map_->data() + (offset - map_offset_) + kHeaderSize;
-  return header;
-}
-
-bool RecordReader::copy_mapped(Chunk& chunk, size_t max_records, uint64_t max_bytes) {
-  const std::shared_ptr<Buffer> buffer = pool_->take();
-  buffer->reserve(last_size_ + kLeastPiece);
-  const size_t lead = lead_for(*buffer, file_offset_);
-  buffer->set_size(lead);
-  const auto copy_one = [&](uint64_t offset) {
-    const uint8_t* payload;
-    const std::optional<Header> header = mapped_record(offset, payload);
-    if (!header) return false;
-    const uint64_t length = header->length;
-    uint8_t* const to = buffer->grow(kFrameSize + length);
-    header->copy_to(to);
-    if (!copy_payload(to + kHeaderSize, payload, length, Behind::next)) return false;
-    chunk.records.push_back({buffer->size() - lead + kHeaderSize, length});
-    buffer->set_size(buffer->size() + kFrameSize + length);
-    return true;
-  };
-  bool sound = true;
-  for (uint64_t size = 0; sound && chunk.records.size() < max_records && size < max_bytes;
-       size = buffer->size() - lead)
-    sound = copy_one(file_offset_ + size);
-  if (!sound || map_ == nullptr || !map_->is_whole()) {
-    chunk.records.clear();
-    map_.reset();
-    return false;
-  }
-  std::memset(buffer->end(), 0, kPadding);
-  chunk.data = buffer->data() + lead;
-  chunk.size = buffer->size() - lead;
-  chunk.readable = chunk.size + kPadding;
-  chunk.owner = buffer;
-  was_mapped_ = true;
-  return true;
-}
-
 std::optional<uint64_t> RecordReader::bring_next(size_t records,
                                                  const std::function<bool(const Bring&, uint64_t)>& use) {
   constexpr uint64_t kSmall = 4 << 10, kLargest = 1 << 20;  // of all, and of each
@@ -417,29 +500,27 @@ std::optional<uint64_t> RecordReader::bring_next(size_t records,
     brought_ = 0;
     return std::nullopt;
   }
-  {
-    std::lock_guard pace_lock(pace_mutex_);
-    if (!faster_.second()) return std::nullopt;
-  }
+  if (!turn.second()) return std::nullopt;
+  Window window = window_;
   uint64_t offset = file_offset_;
   size_t left = records;
   const auto bring = [&](Chunk& few, bool abreast) {
     few_.clear();
     for (; left > 0; --left) {
       const uint8_t* payload;
-      const std::optional<Header> header = mapped_record(offset, payload);
+      const std::optional<Header> header = mapped_record(window, offset, true, payload);
       if (!header) return false;
       const uint64_t size = kFrameSize + header->length;
       if (size > kLargest) return false;
       if (!few_.has_room(size, abreast)) break;
-      if (!few_.add(*header, payload, Behind::anything)) return false;
+      if (!few_.add(*header, payload, Following::next)) return false;
       offset += size;
     }
     few_.hand_over(few);
     return true;
   };
-  if (!use(bring, last_size_ / last_count_ * records) || map_ == nullptr || !map_->is_whole()) {
-    map_.reset();
+  if (!use(bring, last_size_ / last_count_ * records) || window.map == nullptr || !window.map->is_whole()) {
+    window_ = {};
     return std::nullopt;
   }
   note_taker();

@@ -96,9 +96,21 @@ class RecordReader {
     ScanEnd end;
     bool checked = false;
     bool second = false;  // the way that was tried
-    bool alone = true;
+    Clock::duration waited = {};
   };
 
+  // A part of the file that is in memory.
+  struct Window {
+    std::shared_ptr<const FileMap> map;
+    uint64_t offset = 0;
+
+    bool has(uint64_t at, uint64_t size) const {
+      return map != nullptr && at >= offset && at + size <= offset + map->size();
+    }
+    const uint8_t* at(uint64_t place) const { return map->data() + (place - offset); }
+  };
+
+  class Copies;
   class Turn;
 
   // Takes the next bytes that make whole records, going by their headers.
@@ -108,14 +120,14 @@ class RecordReader {
   bool is_alone() const;  // whether one thread has been taking records, and is this one
   void note_taker();
 
-  // The header of the record at this offset of the file, if it is sound and all of the record is in a map;
-  // `payload` becomes where.
-  std::optional<Header> mapped_record(uint64_t offset, const uint8_t*& payload);
+  // Makes the window have these bytes. False if they cannot be had, or the file was cut short under it: what
+  // was copied from there counts for nothing then. `locked`: whether the mutex is held.
+  bool look(Window& window, uint64_t offset, uint64_t size, bool locked);
 
-  // Copies as many sound records as are asked for, or as make so many bytes. False where that is left to
-  // `fill`, which then tells what is wrong, if something is.
-  bool copy_mapped(Chunk& chunk, size_t max_records, uint64_t max_bytes);
-  bool map_has(uint64_t offset, uint64_t size);
+  // The header of the record at this offset of the file, if it is sound and all of the record is in the
+  // window; `payload` becomes where.
+  std::optional<Header> mapped_record(Window& window, uint64_t offset, bool locked, const uint8_t*& payload);
+
   void note_pace(bool second, uint64_t bytes, std::chrono::duration<double> time);
 
   std::unique_ptr<ByteSource> source_;
@@ -140,8 +152,7 @@ class RecordReader {
   bool source_ended_ = false;
   Few few_;
   int brought_ = 0;  // how often in a row
-  std::unique_ptr<const FileMap> map_;
-  uint64_t map_offset_ = 0;
+  Window window_;    // the last one
   std::mutex pace_mutex_;
   Faster faster_;
   bool set_up_ = true;  // after the way has changed

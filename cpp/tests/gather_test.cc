@@ -207,7 +207,7 @@ void is_read_on_the_way(const std::string& file, size_t rows, size_t least) {
   RecordReader plain(std::make_unique<PieceSource>(file, SIZE_MAX), {});
   const AllRead expected = read_all(plain, rows, false);
   const Held held(file);
-  size_t read = 0;
+  std::atomic<size_t> read = 0;
   RecordReader reader(std::make_unique<SlowFile>(held, read), {});
 
   const AllRead all = read_all(reader, rows, true);
@@ -239,7 +239,7 @@ TEST(large_records_are_not_brought) {
   for (size_t i = 0; i < 10'000; ++i)
     file += frame(bytes_field(1, entry("text", 1, random.bytes(6000)) + entry("a", 3, "\x05")));
   const Held held(file);
-  size_t read = 0;
+  std::atomic<size_t> read = 0;
   RecordReader reader(std::make_unique<SlowFile>(held, read), {});
 
   const AllRead all = read_all(reader, 100, true);

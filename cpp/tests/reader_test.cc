@@ -314,7 +314,7 @@ TEST(reader_copies_from_maps_what_it_would_read) {
   const uint64_t records = read_framed(plain, SIZE_MAX, false).records;
   for (const auto& [count, whole_count] : {std::pair{SIZE_MAX, false}, {100, true}, {500, true}}) {
     const Held held(file);
-    size_t read = 0;
+    std::atomic<size_t> read = 0;
     RecordReader reader(std::make_unique<SlowFile>(held, read), {});
 
     const Everything all = read_framed(reader, count, whole_count);
@@ -333,7 +333,7 @@ TEST(reader_tells_what_is_wrong_with_what_it_would_copy) {
       RecordReader plain(std::make_unique<PieceSource>(damaged, SIZE_MAX), {});
       const Everything expected = read_framed(plain, SIZE_MAX, false);
       const Held held(damaged);
-      size_t read = 0;
+      std::atomic<size_t> read = 0;
       RecordReader reader(std::make_unique<SlowFile>(held, read), {});
 
       const Everything all = read_framed(reader, SIZE_MAX, false);
@@ -347,7 +347,7 @@ TEST(reader_tells_what_is_wrong_with_what_it_would_copy) {
 
 TEST(reader_keeps_to_its_limit_when_it_copies) {
   const Held held(large_file());
-  size_t read = 0;
+  std::atomic<size_t> read = 0;
   RecordReader reader(std::make_unique<SlowFile>(held, read), {.max_record_bytes = 9 * kMiB - 1});
 
   CHECK_EQ(read_framed(reader, SIZE_MAX, false).fault, Fault::too_large);
@@ -357,7 +357,7 @@ TEST(a_file_may_be_cut_short_while_it_is_copied) {
   const std::string file = large_file();
   for (int round = 0; round < 12; ++round) {
     const Held held(file);
-    size_t read = 0;
+    std::atomic<size_t> read = 0;
     RecordReader reader(std::make_unique<SlowFile>(held, read), {});
     const size_t left = (9 + 2 * round) * kMiB + 11;
 
@@ -499,6 +499,81 @@ TEST(threads_find_the_same_damage_as_one) {
       CHECK_EQ(all.offset, expected.offset);
       CHECK(all.framed == expected.framed);
     }
+  }
+}
+
+// --- Several threads copy from maps at once
+
+// Records that have whole records in them: what looks like a header need not be one.
+std::string nested_file() {
+  std::string file;
+  Random random(12);
+  for (uint64_t number = 0; file.size() < 24 * kMiB; ++number) {
+    std::string inside;
+    for (size_t i = 0; i < 1 + number % 7; ++i)
+      inside += frame(std::string(random.below(300), static_cast<char>(number)));
+    file += frame(inside);
+  }
+  return file;
+}
+
+TEST(threads_copy_from_maps_what_they_would_read) {
+  for (const std::string& file : {large_file(), nested_file()}) {
+    RecordReader plain(std::make_unique<PieceSource>(file, SIZE_MAX), {});
+    const uint64_t records = read_framed(plain, SIZE_MAX, false).records;
+    const Held held(file);
+    for (const auto& [count, whole_count] : {std::pair{SIZE_MAX, false}, {100, true}, {700, true}}) {
+      for (const size_t threads : {2, 3, 9}) {
+        std::atomic<size_t> read = 0;
+        RecordReader reader(std::make_unique<SlowFile>(held, read), {.chunk_bytes = 300'000});
+
+        const Everything all = framed_by_threads(reader, threads, count, whole_count);
+
+        CHECK(all.framed == file);
+        CHECK_EQ(all.records, records);
+        CHECK_EQ(all.fault, Fault::none);
+        CHECK(read < file.size());
+      }
+    }
+  }
+}
+
+TEST(threads_tell_what_is_wrong_with_what_they_would_copy) {
+  const std::string file = nested_file();
+  for (const size_t at : {11 * kMiB, 14 * kMiB + 5, 21 * kMiB + 77, file.size() - 1}) {
+    for (const std::string& damaged : {flipped(file, at), file.substr(0, at)}) {
+      RecordReader plain(std::make_unique<PieceSource>(damaged, SIZE_MAX), {});
+      const Everything expected = read_framed(plain, SIZE_MAX, false);
+      const Held held(damaged);
+      std::atomic<size_t> read = 0;
+      RecordReader reader(std::make_unique<SlowFile>(held, read), {});
+
+      const Everything all = framed_by_threads(reader, 3, 400, true);
+
+      CHECK(all.fault != Fault::none && all.fault == expected.fault);
+      CHECK_EQ(all.offset, expected.offset);
+      CHECK(all.framed == expected.framed);
+    }
+  }
+}
+
+TEST(a_file_may_be_cut_short_while_threads_copy_it) {
+  const std::string file = nested_file();
+  for (int round = 0; round < 12; ++round) {
+    const Held held(file);
+    std::atomic<size_t> read = 0;
+    RecordReader reader(std::make_unique<SlowFile>(held, read), {});
+    const size_t left = (8 + round) * kMiB + 11;
+
+    std::thread cut([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20 + round));
+      CHECK_EQ(::ftruncate(held, static_cast<off_t>(left)), 0);
+    });
+    const Everything all = framed_by_threads(reader, 3, 300, true);
+    cut.join();
+
+    CHECK(all.fault == Fault::none || all.fault == Fault::torn_header || all.fault == Fault::torn_payload);
+    CHECK(file.starts_with(all.framed));
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <stdexcept>
 #include <string>
@@ -44,7 +45,7 @@ class ShakySource : public PieceSource {
 // Reading takes so long that copying from maps is faster, whatever the machine is busy with.
 class SlowFile : public FileSource {
  public:
-  SlowFile(int descriptor, size_t& read) : FileSource(descriptor, UINT64_MAX / 2), read_(read) {}
+  SlowFile(int descriptor, std::atomic<size_t>& read) : FileSource(descriptor, UINT64_MAX / 2), read_(read) {}
 
   size_t read(uint64_t offset, uint8_t* to, size_t size) override {
     std::this_thread::sleep_for(std::chrono::nanoseconds(4 * size));
@@ -54,7 +55,7 @@ class SlowFile : public FileSource {
   }
 
  private:
-  size_t& read_;
+  std::atomic<size_t>& read_;
 };
 
 }  // namespace recordkit
