@@ -147,12 +147,13 @@ bool RecordReader::look(Window& window, uint64_t offset, uint64_t size, bool loc
 }
 
 [[gnu::always_inline]] inline std::optional<Header> RecordReader::mapped_record(Window& window,
-                                                                                uint64_t offset, bool locked,
+                                                                                uint64_t offset,
+                                                                                uint64_t longest, bool locked,
                                                                                 const uint8_t*& payload) {
   if (!window.has(offset, kHeaderSize) && !look(window, offset, kHeaderSize, locked)) return std::nullopt;
   const Header header(window.at(offset));
   const uint64_t size = kFrameSize + header.length;
-  if (!header.is_sound() || header.length > std::min<uint64_t>(limits_.max_record_bytes, INT64_MAX) ||
+  if (!header.is_sound() || header.length > std::min(limits_.max_record_bytes, longest) ||
       (!window.has(offset, size) && !look(window, offset, size, locked)))
     return std::nullopt;
   payload = window.at(offset) + kHeaderSize;
@@ -172,10 +173,11 @@ class RecordReader::Copies {
 
   uint64_t end() const { return start_ + buffer_->size() - lead_; }
 
-  // Copies the next one; false unless it is sound. `locked`: whether the reader's mutex is held.
-  [[gnu::always_inline]] bool add(bool locked) {
+  // Copies the next one; false unless it is sound, and no longer than this. `locked`: whether the reader's
+  // mutex is held.
+  [[gnu::always_inline]] bool add(uint64_t longest, bool locked) {
     const uint8_t* payload;
-    const std::optional<Header> header = reader_.mapped_record(window_, end(), locked, payload);
+    const std::optional<Header> header = reader_.mapped_record(window_, end(), longest, locked, payload);
     if (!header) return false;
     uint8_t* const to = buffer_->grow(kFrameSize + header->length);
     header->copy_to(to);
@@ -201,7 +203,7 @@ class RecordReader::Copies {
       return record.start + record.length + kFooterSize - skipped;
     };
     while (records_.size() < max_records && (records_.empty() || end_of(records_.back()) < max_bytes)) {
-      if (!add(true)) return false;
+      if (!add(INT64_MAX, true)) return false;
     }
     if (window_.map == nullptr || !window_.map->is_whole()) return false;
     const auto enough =
@@ -332,8 +334,8 @@ class RecordReader::Turn {
   }
 
   // Copies from the first header on that looks like one, up to this end. It may not be one: what is in a
-  // record can look the same. In the turn it counts only if the record that is next is among those from there
-  // on.
+  // record can look the same, and claim any length. In the turn it counts only if the record that is next is
+  // among those from there on.
   void copy(uint64_t each, uint64_t end) {
     const uint64_t longest = 16 * each;
     Window window;
@@ -347,7 +349,7 @@ class RecordReader::Turn {
       if (is_header()) break;
     }
     copies_.emplace(reader_, at, end - start_);
-    while (copies_->end() < end && copies_->add(false)) {
+    while (copies_->end() < end && copies_->add(longest, false)) {
     }
   }
 
@@ -508,10 +510,9 @@ std::optional<uint64_t> RecordReader::bring_next(size_t records,
     few_.clear();
     for (; left > 0; --left) {
       const uint8_t* payload;
-      const std::optional<Header> header = mapped_record(window, offset, true, payload);
+      const std::optional<Header> header = mapped_record(window, offset, kLargest, true, payload);
       if (!header) return false;
       const uint64_t size = kFrameSize + header->length;
-      if (size > kLargest) return false;
       if (!few_.has_room(size, abreast)) break;
       if (!few_.add(*header, payload, Following::next)) return false;
       offset += size;

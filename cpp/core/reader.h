@@ -58,8 +58,8 @@ struct ReadResult {
 // Memory grows with the bytes that really arrive, never with a length read from the file.
 // Safe to call from many threads; each call gives the next records of the file. Hopping over headers is done
 // by one at a time, checking payloads by all at once, and so is reading where the source has any offset: how
-// far the others will come is guessed. A single thread copies what is in memory from there if that is faster,
-// and checks it on the way.
+// far the others will come is guessed. What is in memory is copied from there if that is faster, and checked
+// on the way.
 class RecordReader {
  public:
   struct Limits {
@@ -124,9 +124,10 @@ class RecordReader {
   // was copied from there counts for nothing then. `locked`: whether the mutex is held.
   bool look(Window& window, uint64_t offset, uint64_t size, bool locked);
 
-  // The header of the record at this offset of the file, if it is sound and all of the record is in the
-  // window; `payload` becomes where.
-  std::optional<Header> mapped_record(Window& window, uint64_t offset, bool locked, const uint8_t*& payload);
+  // The header of the record at this offset of the file, if it is sound, no longer than this, and all of the
+  // record is in the window; `payload` becomes where.
+  std::optional<Header> mapped_record(Window& window, uint64_t offset, uint64_t longest, bool locked,
+                                      const uint8_t*& payload);
 
   void note_pace(bool second, uint64_t bytes, std::chrono::duration<double> time);
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <climits>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <set>
@@ -326,23 +327,32 @@ TEST(reader_copies_from_maps_what_it_would_read) {
   }
 }
 
-TEST(reader_tells_what_is_wrong_with_what_it_would_copy) {
-  const std::string file = large_file();
-  for (const size_t at : {10 * kMiB, 14 * kMiB + 5, 21 * kMiB + 77, 30 * kMiB + 3, file.size() - 1}) {
+// Bits that were flipped and cuts are told as they are of plain bytes, with the same records before them.
+void check_damage(const std::string& file, std::initializer_list<size_t> places,
+                  const std::function<Everything(int descriptor)>& read) {
+  for (const size_t at : places) {
     for (const std::string& damaged : {flipped(file, at), file.substr(0, at)}) {
       RecordReader plain(std::make_unique<PieceSource>(damaged, SIZE_MAX), {});
       const Everything expected = read_framed(plain, SIZE_MAX, false);
       const Held held(damaged);
-      std::atomic<size_t> read = 0;
-      RecordReader reader(std::make_unique<SlowFile>(held, read), {});
 
-      const Everything all = read_framed(reader, SIZE_MAX, false);
+      const Everything all = read(held);
 
       CHECK(all.fault != Fault::none && all.fault == expected.fault);
       CHECK_EQ(all.offset, expected.offset);
       CHECK(all.framed == expected.framed);
     }
   }
+}
+
+TEST(reader_tells_what_is_wrong_with_what_it_would_copy) {
+  const std::string file = large_file();
+  check_damage(file, {10 * kMiB, 14 * kMiB + 5, 21 * kMiB + 77, 30 * kMiB + 3, file.size() - 1},
+               [](int descriptor) {
+                 std::atomic<size_t> read = 0;
+                 RecordReader reader(std::make_unique<SlowFile>(descriptor, read), {});
+                 return read_framed(reader, SIZE_MAX, false);
+               });
 }
 
 TEST(reader_keeps_to_its_limit_when_it_copies) {
@@ -485,21 +495,11 @@ TEST(threads_lose_nothing_when_reading_fails_before_their_turn_or_in_it) {
 TEST(threads_find_the_same_damage_as_one) {
   Random random(11);
   const std::string file = numbered_file(30'000, random);
-  for (const size_t at : {size_t{1000}, file.size() / 3, file.size() / 2 + 7, file.size() - 1}) {
-    for (const std::string& damaged : {flipped(file, at), file.substr(0, at)}) {
-      RecordReader plain(std::make_unique<PieceSource>(damaged, SIZE_MAX), {});
-      const Everything expected = read_framed(plain, SIZE_MAX, false);
-      const Held held(damaged);
-      BusyFile::Seen seen;
-      RecordReader reader(std::make_unique<BusyFile>(held, seen), {});
-
-      const Everything all = framed_by_threads(reader, 3, 400, true);
-
-      CHECK(all.fault != Fault::none && all.fault == expected.fault);
-      CHECK_EQ(all.offset, expected.offset);
-      CHECK(all.framed == expected.framed);
-    }
-  }
+  check_damage(file, {1000, file.size() / 3, file.size() / 2 + 7, file.size() - 1}, [](int descriptor) {
+    BusyFile::Seen seen;
+    RecordReader reader(std::make_unique<BusyFile>(descriptor, seen), {});
+    return framed_by_threads(reader, 3, 400, true);
+  });
 }
 
 // --- Several threads copy from maps at once
@@ -564,6 +564,33 @@ TEST(threads_take_no_record_that_begins_within_another) {
   CHECK(framed_by_threads(reader, 3, 700, true).framed == file);
 }
 
+// Notes how much was mapped at once.
+class NotedMaps : public SlowFile {
+ public:
+  NotedMaps(int descriptor, std::atomic<size_t>& read, std::atomic<size_t>& most)
+      : SlowFile(descriptor, read), most_(most) {}
+
+  std::unique_ptr<const FileMap> map(uint64_t offset, uint64_t size) override {
+    most_ = std::max<size_t>(most_, size);
+    return SlowFile::map(offset, size);
+  }
+
+ private:
+  std::atomic<size_t>& most_;
+};
+
+TEST(threads_look_at_no_more_than_they_will_likely_take_whatever_a_record_in_a_record_claims) {
+  Random random(15);
+  std::string file;
+  while (file.size() < 72 * kMiB) file += frame(random.bytes(400) + frame("") + header(32 * kMiB) + "rest");
+  const Held held(file);
+  std::atomic<size_t> read = 0, most = 0;
+  RecordReader reader(std::make_unique<NotedMaps>(held, read, most), {});
+
+  CHECK(framed_by_threads(reader, 3, 1000, true).framed == file);
+  CHECK(most > 0 && most < 32 * kMiB);
+}
+
 TEST(threads_that_know_where_they_are_read_little_of_what_they_copy) {
   Random random(14);
   const std::string file = numbered_file(240'000, random);
@@ -577,21 +604,11 @@ TEST(threads_that_know_where_they_are_read_little_of_what_they_copy) {
 
 TEST(threads_tell_what_is_wrong_with_what_they_would_copy) {
   const std::string file = nested_file();
-  for (const size_t at : {11 * kMiB, 14 * kMiB + 5, 21 * kMiB + 77, file.size() - 1}) {
-    for (const std::string& damaged : {flipped(file, at), file.substr(0, at)}) {
-      RecordReader plain(std::make_unique<PieceSource>(damaged, SIZE_MAX), {});
-      const Everything expected = read_framed(plain, SIZE_MAX, false);
-      const Held held(damaged);
-      std::atomic<size_t> read = 0;
-      RecordReader reader(std::make_unique<SlowFile>(held, read), {});
-
-      const Everything all = framed_by_threads(reader, 3, 400, true);
-
-      CHECK(all.fault != Fault::none && all.fault == expected.fault);
-      CHECK_EQ(all.offset, expected.offset);
-      CHECK(all.framed == expected.framed);
-    }
-  }
+  check_damage(file, {11 * kMiB, 14 * kMiB + 5, 21 * kMiB + 77, file.size() - 1}, [](int descriptor) {
+    std::atomic<size_t> read = 0;
+    RecordReader reader(std::make_unique<SlowFile>(descriptor, read), {});
+    return framed_by_threads(reader, 3, 400, true);
+  });
 }
 
 TEST(a_file_may_be_cut_short_while_threads_copy_it) {
