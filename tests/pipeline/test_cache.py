@@ -14,6 +14,7 @@ import recordkit as rk
 from recordkit.columns import Batch
 from recordkit.errors import StateError
 from recordkit.pipeline import from_generator
+from recordkit.pipeline._cache_format import dump
 from tests.pipeline.sources import epoch, few_sizes, ids, numbers, plain_all, rows
 
 if TYPE_CHECKING:
@@ -233,6 +234,29 @@ class TestDisk:
 
         with pytest.raises(rk.CorruptRecordError, match="checksum"):
             list(numbers(30).cache(tmp_path))
+
+    @pytest.mark.parametrize(
+        "records", [[b"1"], [dump([1]), dump([2])], [dump([1]), dump("x")], [dump([1]), dump([0])]]
+    )
+    def test_strange_records_are_refused(self, records: list[bytes], tmp_path: Path) -> None:
+        pipe = numbers(3).cache(tmp_path / "kept")
+        metadata = {"recordkit": "cache", "format": 2, "of": pipe.source.fingerprint}
+        with rk.create(tmp_path / "kept", name="cache", metadata=metadata) as writer:
+            for record in records:
+                writer.write_raw(record)
+
+        with pytest.raises(StateError, match=r"record \d is not what cache\(\) writes: .*\n  Remove the folder"):
+            list(pipe)
+
+    def test_cache_of_an_older_version_is_made_anew(self, tmp_path: Path) -> None:
+        pipe = numbers(3).cache(tmp_path / "kept")
+        metadata = {"recordkit": "cache", "of": pipe.source.fingerprint}
+        with rk.create(tmp_path / "kept", name="cache", metadata=metadata) as writer:
+            writer.write_raw(pickle.dumps([0, 1, 2]))
+            writer.write_raw(pickle.dumps([3]))
+
+        assert epoch(pipe) == [0, 1, 2]
+        assert epoch(numbers(3).cache(tmp_path / "kept")) == [0, 1, 2]
 
 
 class TestDatasets:

@@ -1,14 +1,14 @@
 """Cache: elements kept once they were made, in memory or on the disk.
 
-On the disk they are a dataset of their own, which appears when it is whole: each record is a block of elements,
-pickled, and the last one tells how many elements each block has. A manifest remembers what they were made of.
+On the disk they are a dataset of their own, which appears when it is whole: each record is a block of elements, as
+`_cache_format` writes it, and the last one tells how many elements each block has. A manifest remembers what they were
+made of.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import pickle
 import shutil
 import tempfile
 import threading
@@ -17,7 +17,7 @@ from bisect import bisect_right
 from collections import OrderedDict
 from contextlib import closing
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ from recordkit.errors import StateError, TargetBusyError
 from recordkit.storage import LocalFile, Manifest, RecordFile, create, manifest_of
 
 from ._blocks import Piece, cut, joined, picked, whole
+from ._cache_format import dump, load
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 _RECORD_BYTES = 64 << 10  # few elements: any of them may be asked for alone
 _KEPT_BLOCKS = 64
+_FORMAT = 2  # 1 was pickled: such a cache is made anew
 
 
 def nbytes(value: Any) -> int:
@@ -89,21 +91,20 @@ class Disk:
         self._path = path
         self._passing = passing  # the folder is gone with the last who uses it
         self._counts: list[int] = []
-        self._writer = create(
-            path, name="cache", metadata={"recordkit": "cache", "of": fingerprint}, overwrite=path.exists()
-        )
+        metadata = {"recordkit": "cache", "format": _FORMAT, "of": fingerprint}
+        self._writer = create(path, name="cache", metadata=metadata, overwrite=path.exists())
 
     def add(self, values: Values) -> None:
         """Write some elements, few in each record."""
         step = max(1, len(values) * _RECORD_BYTES // max(1, nbytes(values)))
         for start in range(0, len(values), step):
             part = cut(values, start, min(len(values), start + step))
-            self._writer.write_raw(pickle.dumps(part, protocol=5))
+            self._writer.write_raw(dump(part))
             self._counts.append(len(part))
 
     def whole(self) -> Kept:
         """Publish the dataset, and return it to be asked for elements."""
-        self._writer.write_raw(pickle.dumps(self._counts, protocol=5))
+        self._writer.write_raw(dump(self._counts))
         self._writer.close()
         kept = opened(self._path)
         if self._passing:
@@ -127,17 +128,40 @@ def opened(path: Path) -> Kept:
     def record(number: int) -> Any:
         at = int(np.searchsorted(ends, number, side="right"))
         chunk = files[at].fetch_one(number - int(ends[at - 1] if at else 0))
-        return pickle.loads(next(iter(chunk)))
+        try:
+            return load(next(iter(chunk)))
+        except ValueError as error:
+            raise _not_ours(path, number, str(error)) from error
 
-    counts: list[int] = record(int(ends[-1]) - 1)
-    return Kept([0, *np.cumsum(counts, dtype=np.int64).tolist()], record)
+    last = int(ends[-1]) - 1 if len(ends) else -1
+    counts = record(last) if last >= 0 else None
+    if type(counts) is not list or len(counts) != last or not all(type(n) is int and n > 0 for n in counts):
+        raise _not_ours(path, last, "expected how many elements each record before it holds")
+    starts = [0, *accumulate(counts)]
+
+    def block(number: int) -> Values:
+        values = record(number)
+        if not isinstance(values, Batch | list) or len(values) != counts[number]:
+            raise _not_ours(path, number, f"expected {counts[number]} elements")
+        return values
+
+    return Kept(starts, block)
+
+
+def _not_ours(path: Path, record: int, words: str) -> StateError:
+    message = (
+        f"{path}: record {record} is not what cache() writes: {words}\n  Remove the folder, and the cache is made anew."
+    )
+    return StateError(message)
 
 
 def fingerprint_at(path: Path) -> str | None:
-    """Return what the cache in a folder was made of; None if there is none."""
+    """Return what the cache in a folder was made of, "" if an older version wrote it; None if there is none."""
     manifest = Manifest.load(manifest_of(path, lone=False))
     metadata = manifest.metadata if manifest is not None else {}
-    return str(metadata["of"]) if metadata.get("recordkit") == "cache" else None
+    if metadata.get("recordkit") != "cache":
+        return None
+    return str(metadata.get("of")) if metadata.get("format") == _FORMAT else ""
 
 
 class Kept:

@@ -275,8 +275,9 @@ class Steps:
         They are kept when all have been made, or not at all. Their order is that of the first epoch; shuffle behind it.
 
         Args:
-            path: A folder of its own to keep them in. They are pickled there: open only what you trust. What is there
-                is used if it was made of the same records by the same steps, and replaced otherwise.
+            path: A folder of its own to keep them in. What is there is used if it was made of the same records by the
+                same steps, and replaced otherwise. It takes numbers, text, bytes, arrays, and lists, tuples and dicts
+                of them; nothing is pickled.
             max_bytes: Where memory is to hold no more than this (`"8GB"`), all goes to a temporary folder.
             key: What to change when a function of the steps before it changes, which no one else can tell.
 
