@@ -1,4 +1,4 @@
-"""Fails when the newest wheel in a folder is 1 MB or more, or lacks what a user needs."""
+"""Fails when the newest wheel in a folder is 3 MB or more, or lacks what a user needs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-LIMIT = 1_000_000
+LIMIT = 3_000_000
 
 
 def main(folder: str) -> int:
