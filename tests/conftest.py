@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import resource
 import signal
 import warnings
@@ -11,28 +10,51 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, is_hypothesis_test, settings
 
 from recordkit import _core
+from tests import audit, chance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-# A shared machine makes deadlines a lottery; messages within messages take a while to draw, and to explain.
+# The same draws on every run and every machine, so that a change is judged by itself. `make soak` draws others, for as
+# long as it is given. A shared machine makes deadlines a lottery; messages within messages take a while to draw.
 settings.register_profile(
     "recordkit",
     deadline=None,
-    # The same draws on every run of CI, so that a change is judged by itself; people's runs go on exploring.
-    derandomize="CI" in os.environ,
+    derandomize=True,
     print_blob=True,
     phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
-settings.load_profile("recordkit")
+settings.register_profile("soak", settings.get_profile("recordkit"), derandomize=False)
+settings.load_profile(chance.PROFILE)
 
 # A shell lets what it starts in the background ignore Ctrl-C, and so would all that is started here.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+audit.watch()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_is_unpickled() -> Iterator[None]:
+    """Holds for everything that any test makes recordkit do; what has caught the error is told here."""
+    yield
+    assert audit.found == []
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave only the tests that draw their inputs, where they are to draw others than always."""
+    if chance.SOAKING:
+        drawn: list[pytest.Item] = []
+        fixed: list[pytest.Item] = []
+        for item in items:
+            draws = is_hypothesis_test(getattr(item, "obj", None)) or item.get_closest_marker("drawn")
+            (drawn if draws else fixed).append(item)
+        config.hook.pytest_deselected(items=fixed)
+        items[:] = drawn
 
 
 @pytest.fixture(scope="session")
