@@ -186,6 +186,14 @@ class TestErrors:
                 f"{paths[1]}: record 13: parse= failed on its payload of {len(bad)} bytes"
             ]
 
+    def test_what_parse_stops_with_is_an_error(self, tmp_path: Path) -> None:
+        (path,) = save_many(tmp_path, [3])
+        ds = rk.open(path, parse=lambda _: next(iter(())))
+
+        for look in (list, lambda ds: ds[1], lambda ds: ds[[1]], lambda ds: list(ds.batch(2))):
+            with pytest.raises(RuntimeError, match=r"record \d: parse= failed .*: it raised StopIteration"):
+                look(ds)
+
     def test_a_damaged_record_is_named_and_the_others_can_be_had(self, tmp_path: Path) -> None:
         (path,) = save_many(tmp_path, [30])
         at = offset_of(path, 12)

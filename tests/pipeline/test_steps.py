@@ -8,6 +8,7 @@ import pytest
 
 from recordkit.columns import Batch
 from recordkit.errors import SchemaError
+from recordkit.pipeline import from_generator
 from tests.pipeline.sources import epoch, ids, numbers, rows
 
 pytestmark = pytest.mark.usefixtures("small_blocks")
@@ -185,3 +186,31 @@ class TestDecodeImages:
     def test_field_that_is_not_there_is_named(self) -> None:
         with pytest.raises(SchemaError, match=r"decode_images\('image'\): .* found the fields id, text"):
             list(rows(1).decode_images("image"))
+
+
+def stops(*_: Any) -> Any:
+    """Do what next() of an empty iterator does, as a function that looks for something may by mistake."""
+    return next(iter(()))
+
+
+class TestStopIteration:
+    """It is an error that names the step: as the end of the elements it would lose those behind."""
+
+    @pytest.mark.parametrize("workers", [1, 2])
+    @pytest.mark.parametrize("step", ["map", "filter", "map_batches"])
+    @pytest.mark.parametrize("before", [lambda: rows(5, 3).shuffle(1), lambda: rows(5), lambda: numbers(4)])
+    def test_of_a_function_names_it(self, before: Any, step: str, workers: int) -> None:
+        pipe = getattr(before(), step)(stops, workers=workers)
+
+        with pytest.raises(
+            RuntimeError, match=rf"{step}\(stops\) failed.*: it raised StopIteration\n  Give next\(\) a"
+        ):
+            list(pipe)
+
+    def test_behind_batch_names_the_function(self) -> None:
+        with pytest.raises(RuntimeError, match=r"map\(stops\) failed: it raised StopIteration"):
+            list(rows(5).batch(2).map(stops))
+
+    def test_of_what_should_yield_names_it(self) -> None:
+        with pytest.raises(RuntimeError, match=r"from_generator\(stops\) failed: it raised StopIteration"):
+            list(from_generator(stops))

@@ -15,6 +15,7 @@ import numpy as np
 from recordkit import _core
 from recordkit.columns import Batch
 from recordkit.errors import CorruptRecordError, SchemaError
+from recordkit.pipeline._steps import failed
 from recordkit.records import NO_LIMIT
 
 if TYPE_CHECKING:
@@ -172,8 +173,8 @@ class Payloads:
         except Exception as error:
             path, record = place(number)
             where = f"{path}: record {record}" if path else f"record {record}"
-            error.add_note(f"{where}: parse= failed on its payload of {len(payload)} bytes")
-            raise
+            error = failed(error, f"{where}: parse= failed on its payload of {len(payload)} bytes")
+            raise error
 
     def joined(self, parts: Sequence[Part]) -> list[Any]:
         """Return one object a record."""

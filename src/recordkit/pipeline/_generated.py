@@ -7,16 +7,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ._blocks import Block, gathered
-from ._steps import name_of
+from ._steps import failed, name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable
+    from collections.abc import Callable, Generator, Iterable, Iterator
 
     from recordkit.schema import Schema
 
     from ._blocks import Mark, Values
 
 _MOST = 256
+
+
+def begun(function: Callable[..., Iterable[Any]], *args: Any) -> Iterator[Any]:
+    """Return an iterator over what a function of the user's yields."""
+    try:
+        return iter(function(*args))
+    except StopIteration as error:
+        raise failed(error, f"from_generator({name_of(function)}) failed") from error
 
 
 @dataclass(frozen=True)
@@ -47,7 +55,7 @@ class Generated:
     def blocks(self, mark: Mark, epoch: int) -> Generator[Block, None, None]:
         """Yield what the function yields; behind a mark, by going through all before it once more."""
         given, at = mark or 0, 0
-        with closing(gathered(self.function(), _MOST)) as lists:
+        with closing(gathered(begun(self.function), _MOST)) as lists:
             for values in lists:
                 at += len(values)
                 if at > given:

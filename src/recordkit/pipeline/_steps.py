@@ -58,6 +58,19 @@ def name_of(function: Any) -> str:
     return str(named or type(function).__qualname__)
 
 
+def failed(error: Exception, note: str) -> Exception:
+    """Return what to raise when a function of the user's has failed: its error, with a note that says which and where.
+
+    A StopIteration would pass for the end of the elements, and becomes a RuntimeError, as in Python's generators.
+    """
+    if isinstance(error, StopIteration):
+        stopped = RuntimeError(f"{note}: it raised StopIteration\n  Give next() a default, as in next(items, None).")
+        stopped.__cause__ = error
+        return stopped
+    error.add_note(note)
+    return error
+
+
 @dataclass(frozen=True)
 class Map:
     """What a function makes of each element."""
@@ -90,8 +103,8 @@ class MapBatches:
             made = self.function(collate(piece.values))
         except Exception as error:
             first, last = place(int(piece.ends[0]) - 1), place(int(piece.ends[-1]) - 1)
-            error.add_note(f"map_batches({name_of(self.function)}) failed on the rows from {first} to {last}")
-            raise
+            error = failed(error, f"map_batches({name_of(self.function)}) failed on the rows from {first} to {last}")
+            raise error
         return piece._replace(values=self._rows(made, len(piece.values)))
 
     def _rows(self, made: Any, count: int) -> Values:
@@ -184,8 +197,8 @@ def _called(function: Callable[[Any], Any], piece: Piece, place: Place, what: st
         try:
             yield function(element)
         except Exception as error:
-            error.add_note(f"{place(int(piece.ends[i]) - 1)}: {what}({name_of(function)}) failed")
-            raise
+            error = failed(error, f"{place(int(piece.ends[i]) - 1)}: {what}({name_of(function)}) failed")
+            raise error
 
 
 @dataclass(frozen=True)
