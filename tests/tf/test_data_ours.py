@@ -15,6 +15,7 @@ import pytest
 import recordkit as rk
 from recordkit import tf
 from recordkit.errors import CorruptRecordError, SchemaError
+from recordkit.tf._dataset import _cycle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,6 +111,24 @@ class TestFunctions:
         gc.collect()
 
         assert [thread for thread in threading.enumerate() if thread.name.startswith("recordkit")] == []
+
+
+class TestInterleave:
+    @pytest.mark.parametrize(
+        ("length", "calls", "cycle"),
+        [
+            (5, None, 5),
+            (5, 2, 5),
+            (None, None, 8),
+            (-1, None, 8),
+            (None, 3, 3),
+            (None, 9, 8),
+            (None, -1, 3),
+            (-1, -1, 3),
+        ],
+    )
+    def test_cycle_is_what_tensorflow_takes_of_eight_processors(self, length: Any, calls: Any, cycle: int) -> None:
+        assert _cycle(length, calls, processors=8) == cycle
 
 
 class TestScripts:

@@ -179,22 +179,29 @@ class TestSparse:
 
         same(script, tf, payload=self.PLACED)
 
-    @pytest.mark.parametrize(
-        ("other", "words"),
-        [
-            (
-                two_features(i=wire.ints(1, 2), v=wire.floats(1)),
-                "s: expected 1, one a value of 'v', found 2 indices in 'i'",
-            ),
-            (two_features(i=wire.ints(5), v=wire.floats(1)), "s: expected indices from 0 to 4, found 5 in 'i'"),
-            (two_features(i=wire.ints(-1), v=wire.floats(1)), "s: expected indices from 0 to 4, found -1 in 'i'"),
-        ],
-    )
-    def test_what_tensorflow_lets_pass_is_refused(self, other: bytes, words: str) -> None:
+    @pytest.mark.parametrize("keys", ["'i', 'v', tf.float32, 5", "['i', 'j'], 'v', tf.float32, [5, 1]"])
+    @pytest.mark.parametrize("already_sorted", [False, True])
+    def test_places_outside_are_left_to_whoever_uses_them(self, tf: Any, keys: str, already_sorted: bool) -> None:
+        outside = two_features(i=wire.ints(10, 2, -3), j=wire.ints(0, 9, 1), v=wire.floats(1, 2, 3))
+        script = f"""
+            sparse = tf.io.SparseFeature({keys}, already_sorted={already_sorted})
+            result = [tf.io.parse_example(payloads, {{"s": sparse}})["s"]]
+            result += [tf.io.parse_single_example(payload, {{"s": sparse}})["s"] for payload in payloads]
+            try:
+                tf.sparse.to_dense(result[0])
+            except tf.errors.InvalidArgumentError:
+                result.append("out of bounds")
+            """
+
+        assert same(script, tf, payloads=[outside, self.ONE])[-1] == "out of bounds"
+
+    def test_indices_that_are_not_as_many_as_the_values_are_refused(self) -> None:
+        other = two_features(i=wire.ints(1, 2), v=wire.floats(1))
+
         with pytest.raises(SchemaError) as caught:
             ours.io.parse_example([self.PLACED, other], {"s": ours.io.SparseFeature("i", "v", ours.float32, 5)})
 
-        assert str(caught.value).startswith(words)
+        assert str(caught.value).startswith("s: expected 1, one a value of 'v', found 2 indices in 'i'")
         assert caught.value.record == 1
 
 

@@ -129,7 +129,7 @@ def _padded(column: list[Any], shape: Any, fill: Any) -> Any:
     whole[...] = blank if fill is None else _fill(fill, dtype)
     for at, array in enumerate(arrays):
         inside: Any = (at, *map(slice, array.shape))
-        whole[inside] = array
+        whole[inside] = array[()]  # of an array of one string the string: else it would hold the array
     return Tensor(whole)
 
 

@@ -240,13 +240,14 @@ class Dataset:
 
         Args:
             map_func: Returns a dataset.
-            cycle_length: How many have their turns at a time; one for each processor by default.
+            cycle_length: How many have their turns at a time; by default one for each processor, no more than
+                `num_parallel_calls`, and one for three processors if that is AUTOTUNE.
             block_length: How many elements are given in a turn.
             num_parallel_calls: Whether each is read ahead by a thread of its own.
             deterministic: Not used: the order is always the same.
             name: Not used.
         """
-        cycle = _workers.count(AUTO) if cycle_length in (None, AUTOTUNE) else _positive(cycle_length, "cycle_length")
+        cycle = _cycle(cycle_length, num_parallel_calls, _workers.count(AUTO))
         block = 1 if block_length is None else _positive(block_length, "block_length")
         step = Interleave(_function(map_func), _opened, cycle, block, num_parallel_calls is not None)
         return self._then(step, UNKNOWN_CARDINALITY)
@@ -546,6 +547,19 @@ def _function(function: Any) -> Any:
         message = f"expected a function, found {type(function).__name__}"
         raise TypeError(message)
     return function
+
+
+def _cycle(length: Any, calls: Any, processors: int) -> int:
+    """Return how many datasets have their turns at a time; where it is not said, as many as TensorFlow takes."""
+    if length not in (None, AUTOTUNE):
+        cycle = _positive(length, "cycle_length")
+        if calls is not None and int(calls) > cycle:
+            message = f"num_parallel_calls must be at most cycle_length ({cycle}), found {int(calls)}"
+            raise InvalidArgumentError(message)
+        return cycle
+    if calls is None:
+        return processors
+    return -(-processors // 3) if int(calls) == AUTOTUNE else min(_positive(calls, "num_parallel_calls"), processors)
 
 
 def _threads(calls: Any) -> Workers:

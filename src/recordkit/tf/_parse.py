@@ -254,7 +254,7 @@ def _make_placed(
     counts = np.diff(own.offsets)
     rows = np.repeat(np.arange(place.rows), counts)
     columns: list[Any] = [] if place.single else [rows]
-    for key, size in zip(keys, sizes, strict=True):
+    for key in keys:
         index = decoded[key]
         assert index.offsets is not None
         uneven = np.diff(index.offsets) != counts
@@ -262,13 +262,7 @@ def _make_placed(
             row = int(np.flatnonzero(uneven)[0])
             found = f"{int(np.diff(index.offsets)[row])} indices in {key!r}"
             raise unreadable(name, f"{int(counts[row])}, one a value of {value_key!r}", found, record=place.first + row)
-        numbers = np.asarray(index.values)
-        outside = (numbers < 0) | (numbers >= size)
-        if outside.any():
-            at = int(np.flatnonzero(outside)[0])
-            expected = f"indices from 0 to {size - 1}"
-            raise unreadable(name, expected, f"{numbers[at]} in {key!r}", record=place.first + int(rows[at]))
-        columns.append(numbers)
+        columns.append(np.asarray(index.values))  # which may lie outside: TensorFlow lets to_dense find that
     values = _flat(own)
     if not already_sorted:
         order = np.lexsort(columns[::-1])

@@ -39,7 +39,7 @@ _MOST_XMP: Final = 0xFFFF - 2 - len(_XMP)
 
 def decode_jpeg(
     contents: Any,
-    channels: int = 0,
+    channels: int | None = 0,
     ratio: int = 1,
     fancy_upscaling: bool = True,
     try_recover_truncated: bool = False,
@@ -72,13 +72,12 @@ def decode_jpeg(
         message = f"ratio: expected 1, 2, 4 or 8, found {ratio}"
         raise InvalidArgumentError(message)
     data = one_string("decode_jpeg", contents)
-    if channels == 4 and images.kind(data) == "jpeg":
-        message = "channels: a jpeg does not have 4\n  Use 0, 1 or 3."
-        raise InvalidArgumentError(message)
-    return Tensor(_decoded(data, channels, dct=_DCT[dct_method], ratio=ratio), _open(channels))
+    return Tensor(_decoded(data, channels or 0, dct=_DCT[dct_method], ratio=ratio), _open(channels or 0))
 
 
-def decode_png(contents: Any, channels: int = 0, dtype: DTypeLike = _dtypes.uint8, name: str | None = None) -> Tensor:
+def decode_png(
+    contents: Any, channels: int | None = 0, dtype: DTypeLike = _dtypes.uint8, name: str | None = None
+) -> Tensor:
     """Return the pixels of a PNG, of shape [height, width, channels]; of a JPEG too.
 
     Args:
@@ -87,12 +86,12 @@ def decode_png(contents: Any, channels: int = 0, dtype: DTypeLike = _dtypes.uint
         dtype: uint8 or uint16; pictures of 16 bits in colour can only be had in uint8.
         name: Not used.
     """
-    data, wanted = one_string("decode_png", contents), as_dtype(dtype)
+    data, wanted, channels = one_string("decode_png", contents), as_dtype(dtype), channels or 0
     if wanted is _dtypes.uint8:
         return Tensor(_decoded(data, channels), _open(channels))
     if wanted is not _dtypes.uint16:
         message = f"decode_png: dtype is uint8 or uint16, found {wanted.name}"
-        raise TypeError(message)
+        raise InvalidArgumentError(message)
     return Tensor(_deep(data, channels), _open(channels))
 
 
@@ -238,6 +237,9 @@ def _decoded(data: bytes, channels: int, *, dct: Literal["accurate", "fast"] = "
     """Return the pixels of a picture as uint8; of one that is damaged, an error of the kind that TensorFlow has."""
     if channels not in (0, 1, 3, 4):
         message = f"channels: expected 0, 1, 3 or 4, found {channels}"
+        raise InvalidArgumentError(message)
+    if channels == 4 and images.kind(data) == "jpeg":
+        message = "channels: a JPEG does not have 4\n  Use 0, 1 or 3."
         raise InvalidArgumentError(message)
     try:
         if ratio > 1 and images.kind(data) == "jpeg":

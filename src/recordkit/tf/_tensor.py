@@ -114,6 +114,9 @@ class Tensor(NDArrayOperatorsMixin):
         return array.copy() if copy else array
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if any(isinstance(value, Tensor) for value in kwargs.get("out", ())):
+            message = f"{ufunc.__name__}: a tensor cannot be written to\n  Take what the function returns."
+            raise TypeError(message)
         arrays = [_operand(value, self) for value in inputs]
         if method != "__call__" or "out" in kwargs:
             return getattr(ufunc, method)(*arrays, **kwargs)
@@ -127,6 +130,21 @@ class Tensor(NDArrayOperatorsMixin):
         is_open = any(isinstance(value, Tensor) and value._open for value in inputs)
         open_ = _static.of_elementwise([static(value) for value in inputs]) if is_open else ()
         return tuple(_wrapped(each) for each in result) if isinstance(result, tuple) else _wrapped(result, open_)
+
+    # A tensor never changes, so that `t += 1` is `t = t + 1`: others may hold it.
+    __iadd__ = NDArrayOperatorsMixin.__add__
+    __isub__ = NDArrayOperatorsMixin.__sub__
+    __imul__ = NDArrayOperatorsMixin.__mul__
+    __imatmul__ = NDArrayOperatorsMixin.__matmul__
+    __itruediv__ = NDArrayOperatorsMixin.__truediv__
+    __ifloordiv__ = NDArrayOperatorsMixin.__floordiv__
+    __imod__ = NDArrayOperatorsMixin.__mod__
+    __ipow__ = NDArrayOperatorsMixin.__pow__
+    __ilshift__ = NDArrayOperatorsMixin.__lshift__
+    __irshift__ = NDArrayOperatorsMixin.__rshift__
+    __iand__ = NDArrayOperatorsMixin.__and__
+    __ixor__ = NDArrayOperatorsMixin.__xor__
+    __ior__ = NDArrayOperatorsMixin.__or__
 
     def __eq__(self, other: object) -> Any:
         if other is None:
