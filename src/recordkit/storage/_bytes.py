@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import IO, TYPE_CHECKING, Protocol
 
 from recordkit import _core
@@ -132,8 +132,10 @@ class LocalFile:
         if descriptor >= 0:
             os.close(descriptor)
 
-    def __del__(self) -> None:
-        self.close()
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:
+        # Bound here: at the end of a program, this can be called after the modules were emptied.
+        if self._descriptor >= 0:
+            close(self._descriptor)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return LocalFile, (self.path,)

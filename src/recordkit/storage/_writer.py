@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
+import threading
 import warnings
+import weakref
 from collections.abc import Mapping
 from contextlib import suppress
 from copy import deepcopy
@@ -107,10 +110,12 @@ class Writer:
         finished = part.shards
         self.committed = sum(shard.rows for shard in finished)
         self._rows = self.committed
+        self._ours = True  # and not of the process that this one was forked from
         self._lane: Lane | None = Lane(options.workers, 2 * options.workers if options.compression else 1)
         self._tracks = self._make_tracks(split, finished)
         self._hinted = options.compression is None
         self.written: Written | None = None
+        _open.add(self)
 
     def _make_tracks(self, split: str, finished: tuple[Shard, ...]) -> list[Track]:
         options, lane = self._options, self._lane
@@ -485,7 +490,19 @@ class Writer:
             track.close()
         self._rows, self._encoder = self.rows, None
 
+    def forget(self) -> None:
+        """Leave the writing to the process that this one was forked from, which has the threads and does go on."""
+        if self._lane is not None:
+            self._lane, self._encoder, self._ours = None, None, False
+            self._part.release()
+
     def _check_open(self) -> None:
+        if not self._ours:
+            message = (
+                f"{self.path}: this writer belongs to the process that this one was forked from\n"
+                "  Write from there, or give each process a writer of its own: recordkit.create(..., part=0, parts=2)."
+            )
+            raise StorageError(message, path=self.path)
         if self._lane is None:
             message = f"{self.path}: the writer is closed"
             raise StorageError(message, path=self.path)
@@ -503,9 +520,13 @@ class Writer:
 
     def __del__(self) -> None:
         if getattr(self, "_lane", None) is not None:
-            warnings.warn(
-                f"{self.path}: a writer was never closed; nothing is published", ResourceWarning, stacklevel=2
-            )
+            self.drop()
+
+    def drop(self) -> None:
+        """Abort what nobody has closed, and warn of it."""
+        if self._lane is not None:
+            message = f"{self.path}: a writer was never closed; nothing is published"
+            warnings.warn(message, ResourceWarning, stacklevel=2)
             self.abort()
 
     def __repr__(self) -> str:
@@ -519,3 +540,21 @@ def _not_a_row(row: Any) -> SchemaError:
 
 def _counted(count: int, what: str) -> str:
     return f"{count:,} {what}{'s' * (count != 1)}"
+
+
+_open: weakref.WeakSet[Writer] = weakref.WeakSet()
+
+
+def _drop_all() -> None:
+    for writer in list(_open):
+        writer.drop()
+
+
+def _forget_all() -> None:
+    for writer in list(_open):
+        writer.forget()
+
+
+# Not left to `__del__`: at the end of a program it comes after the threads and modules that aborting needs are gone.
+threading._register_atexit(_drop_all)  # type: ignore[attr-defined]
+os.register_at_fork(after_in_child=_forget_all)

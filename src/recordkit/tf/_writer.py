@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import traceback
@@ -16,7 +17,6 @@ from ._files import path_of
 from ._tensor import Tensor
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterator
     from pathlib import Path
     from types import TracebackType
@@ -187,5 +187,11 @@ def _settle_all() -> None:
             traceback.print_exc()  # and go on: the others have nothing to do with it
 
 
+def _forget_all() -> None:
+    for writer in list(_open):
+        writer._writer = None  # the process that this one was forked from goes on with it
+
+
 # Not `atexit`, whose turn comes when the threads that compress take no more work.
 threading._register_atexit(_settle_all)  # type: ignore[attr-defined]
+os.register_at_fork(after_in_child=_forget_all)
