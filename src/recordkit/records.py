@@ -53,21 +53,42 @@ _FAULTS = (
 )
 
 
-def corrupt(fault: int, *, path: str | None, record: int, offset: int) -> CorruptRecordError:
-    """Return the error for a fault that the core found."""
+def corrupt(fault: int, *, path: str | None, record: int, offset: int, checked: bool = True) -> CorruptRecordError:
+    """Return the error for a fault that the core found.
+
+    Args:
+        fault: The fault, as the core numbers it.
+        path: The file, to name in the error.
+        record: The number of the record.
+        offset: Where it starts.
+        checked: Whether the payloads of all records before it were checked.
+    """
     kind, words = _FAULTS[fault]
     where = f"{path}: " if path else ""
     text = f"{where}record {record} at byte {offset}: {words}"
     if kind == "too_large":
         text += "\n  If the file is to be trusted, raise max_record_bytes."
     elif record:
-        before = "The record before it is" if record == 1 else f"The {record} records before it are"
-        text += f"\n  {before} sound" + (
+        text += f"\n  {before_it(record, checked=checked)}" + (
             "." if kind == "torn_header" else "; recordkit.repair finds those behind it too."
         )
     elif kind == "bad_length_crc" and offset == 0:
         text += "\n  This may not be an uncompressed TFRecord file at all."
     return CorruptRecordError(text, path=path, record=record, offset=offset, kind=kind)
+
+
+def before_it(records: int, *, checked: bool) -> str:
+    """Return what is known of the records before a damaged one, as a sentence without its full stop.
+
+    >>> before_it(4811, checked=False)
+    'The 4811 records before it were found by their headers; their payloads were not checked'
+    """
+    if records == 1:
+        return (
+            f"The record before it {'is sound' if checked else 'was found by its header; its payload was not checked'}"
+        )
+    found = "are sound" if checked else "were found by their headers; their payloads were not checked"
+    return f"The {records} records before it {found}"
 
 
 def pack(payload: Buffer) -> bytes:
@@ -164,6 +185,7 @@ class Reader:
         self._core = _core.Reader(
             _descriptor_of(file), chunk_bytes, max_record_bytes, offset, first_record, mapped_at_most()
         )
+        self._from_start = first_record == 0
         self._pending: CorruptRecordError | None = None
         self._lock = threading.Lock()
 
@@ -199,7 +221,8 @@ class Reader:
 
     def _found(self, found: Chunk, fault: int, offset: int) -> Chunk | None:
         if fault:
-            error = corrupt(fault, path=self._path, record=found.first_record + len(found), offset=offset)
+            record = found.first_record + len(found)
+            error = corrupt(fault, path=self._path, record=record, offset=offset, checked=self._from_start)
             with self._lock:
                 # Threads may meet several; the first in the file counts.
                 if self._pending is None or offset < (self._pending.offset or 0):

@@ -138,7 +138,7 @@ class TestStream:
         stream = RecordFile(LocalFile(path)).stream(9, tell=lambda damage: None)
 
         assert everything(stream) == []
-        assert stream.next_record == 9
+        assert stream.next_record == 10
 
 
 class TestFetch:

@@ -10,6 +10,7 @@ import pytest
 
 import recordkit as rk
 from recordkit.errors import StorageError
+from recordkit.viewer._overview import overview
 from recordkit.viewer._source import Failed, NotCountedError, Source
 from tests.viewer import datasets
 
@@ -108,15 +109,28 @@ class TestDamage:
 
         assert scanned(source) == [(i, i) for i in range(1000) if i != 50]
 
-    def test_broken_framing_leaves_what_is_sound(self, tmp_path: Path) -> None:
+    def test_broken_framing_keeps_numbers_up_to_what_no_header_frames(self, tmp_path: Path) -> None:
         source = opened(datasets.damaged(tmp_path / "a.tfrecord"))
-        sound = [i for i in range(1000) if i not in (50, 300)]
+        numbered = [None if i == 50 else i for i in range(1000) if i != 300]
 
-        assert source.count == 998
-        assert ids(source, list(range(998))) == sound
-        assert ids(source, [997, 0, 400]) == [999, 0, 402]
-        assert scanned(source, 298) == list(enumerate(sound))[298:]
+        assert source.count == 999
+        assert ids(source, list(range(999))) == numbered
+        assert ids(source, [998, 0, 400]) == [999, 0, 401]
+        assert scanned(source, 298) == list(enumerate(numbered))[298:]
         assert len(source.shards[0].damage) == 2
+
+    @pytest.mark.parametrize("lengths", [True, False])
+    def test_every_damage_leads_to_the_record_it_names(self, lengths: bool, tmp_path: Path) -> None:
+        datasets.plain(tmp_path / "a-00000-of-00002.tfrecord")
+        datasets.damaged(tmp_path / "a-00001-of-00002.tfrecord", lengths=lengths)
+        source = opened(tmp_path)
+        assert scanned(source)
+
+        told = overview(source)["damage"]
+
+        assert [each["at"] for each in told] == [1050, 1300] if lengths else [1050]
+        assert ids(source, [1049, 1050, 1051]) == [49, None, 51]
+        assert told[0]["words"] in str(source.rows([1050], ["id"])[0].error)
 
     def test_torn_gzip_shows_what_comes_out_of_it(self, tmp_path: Path) -> None:
         path = datasets.plain(tmp_path / "a.tfrecord")
@@ -136,8 +150,8 @@ class TestDamage:
 
         source = opened(tmp_path)
 
-        assert source.ends == [1000, 1998, 2998]
-        assert ids(source, [999, 1000, 1997, 1998, 2997]) == [999, 0, 999, 0, 999]
+        assert source.ends == [1000, 1999, 2999]
+        assert ids(source, [999, 1000, 1998, 1999, 2998]) == [999, 0, 999, 0, 999]
 
     def test_record_with_another_kind_of_field_shows_the_rest(self, tmp_path: Path) -> None:
         good = rk.Schema({"id": "int64", "x": "int64"}).encode_rows([{"id": i, "x": i} for i in range(200_000)])

@@ -94,10 +94,10 @@ class Records:
         except CorruptRecordError:
             if not self.log.tolerant:
                 raise
-        stream, found = file.stream(tell=self.log.tell), 0
-        while (chunk := stream.read()) is not None:
-            found += len(chunk)
-        return found
+        stream = file.stream(tell=self.log.tell)
+        while stream.read() is not None:
+            pass
+        return stream.next_record
 
     @property
     def count(self) -> int:

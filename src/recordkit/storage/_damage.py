@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+_FRAMED: Final = ("bad_payload_crc", "too_large")  # the header is sound, so these are records and count as such
 
 
 @dataclass(frozen=True)
@@ -12,7 +15,8 @@ class Damage:
     Attributes:
         path: The file.
         kind: One word, such as `"bad_payload_crc"`, `"zeros"` or `"gzip_torn"`.
-        record: How many records of the file stand before it.
+        record: The number of the record it is about: its place in the file, damaged records included. Bytes that no
+            header frames are no record; theirs is the number of the next one behind them.
         offset: Where it starts.
         length: How many bytes it covers.
         words: What is wrong, for people.
@@ -29,6 +33,11 @@ class Damage:
     length: int
     words: str
     raw: bool = False
+
+    @property
+    def next_record(self) -> int:
+        """The number of the next record behind it."""
+        return self.record + (self.kind in _FRAMED)
 
     def __str__(self) -> str:
         place = "uncompressed byte" if self.raw else "byte"

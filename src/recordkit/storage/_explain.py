@@ -19,11 +19,19 @@ _TORN_PAYLOAD: Final = 3  # what the core says of a sound header and nothing beh
 ACCEPTED: Final = ("unmasked_crc", "zlib_crc", "zero_crc", "big_endian", "lf_to_crlf")  # what `repair` can take
 
 
-def explain(file: ByteFile, error: CorruptRecordError, compression: Compression = None) -> CorruptRecordError:
+def explain(
+    file: ByteFile, error: CorruptRecordError, compression: Compression = None, *, checked: bool = True
+) -> CorruptRecordError:
     """Return the error to raise for a record that is not sound, after a second look at the file.
 
     If a second reading is sound, its kind is `"unstable_read"`. If no record of the file is sound and there is one
     reason for all, it says so. Else it is the same with the next step.
+
+    Args:
+        file: The file.
+        error: What its reader met.
+        compression: How the file is compressed.
+        checked: Whether the payloads of all records before that one were checked.
 
     >>> import io
     >>> from recordkit.storage._bytes import ObjectFile
@@ -44,8 +52,7 @@ def explain(file: ByteFile, error: CorruptRecordError, compression: Compression 
     first = str(error).partition("\n")[0]
     if plain and (error.record, error.offset) == (0, 0) and (found := diagnosed(file)) is not None:
         return _again(error, f"{first}\n  {found.words}{how_to_accept(file.name, found.kind)}", error.kind)
-    count = error.record or 0
-    known = f"The {count:,} records before it are sound. " if count > 1 else "The record before it is sound. " * count
+    known = f"{records.before_it(error.record, checked=checked)}. " if error.record else ""
     return _again(
         error,
         f"{first}\n  {known}recordkit.repair({file.name!r}, ...) writes every sound record to a new file.",

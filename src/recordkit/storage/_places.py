@@ -34,6 +34,8 @@ _TABLE_BYTES = 256 << 20  # of places kept of one file
 _RECORD_BYTES = 4  # of these for one, about
 _MOST_BLOCKS = 4  # so many records a block, and hardly a block is not asked for
 _STEP = 1 << 20
+_HEADER, _FRAME = 12, 16
+_BAD_PAYLOAD = 4  # a fault, as the core numbers it
 _IDENTITY = np.dtype([("length", "<u8"), ("crc", "<u4")])
 
 
@@ -166,16 +168,30 @@ def identities(file: LocalFile) -> Iterator[bytes]:
 
 
 def _hops_and_crcs(file: LocalFile) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint32]]]:
-    offset, record, size = 0, 0, file.size
+    offset, record, size, last = 0, 0, file.size, 0
     while True:
         lengths, crcs, fault, offset = _core.hop_over(file.descriptor, offset, _STEP, mapped_at_most())
         record += len(lengths)
+        last = int(lengths[-1]) if len(lengths) else last
         if fault:
-            raise corrupt(fault, path=file.name, record=record, offset=offset)
+            before = offset - last - _FRAME
+            if record and not _payload_is_sound(file, before, last):
+                # Its payload lacks bytes or has too many, and so the next record is not where the header says.
+                fault, record, offset = _BAD_PAYLOAD, record - 1, before
+            raise corrupt(fault, path=file.name, record=record, offset=offset, checked=False)
         yield lengths, crcs
         if len(lengths) < _STEP:
             return
         progress.step(f"indexing {file.name}", offset, size, "bytes")
+
+
+def _payload_is_sound(file: LocalFile, offset: int, length: int) -> bool:
+    """Return whether the checksum of one payload is right; it may be larger than memory."""
+    crc, start, end = 0, offset + _HEADER, offset + _HEADER + length
+    for at in range(start, end, _STEP):
+        piece = file.read_at(at, min(_STEP, end - at))
+        crc = _core.crc32c_combine(crc, _core.crc32c(piece), len(piece))
+    return file.read_at(end, 4) == _core.mask_crc(crc).to_bytes(4, "little")
 
 
 def _lengths(stream: Stream | None) -> Iterator[NDArray[np.uint64]]:

@@ -139,7 +139,7 @@ class RecordFile:
                 digest.update(identity)
                 count += len(identity) // _IDENTITY_BYTES
         except CorruptRecordError as error:
-            raise self.explained(error) from None
+            raise self.explained(error, checked=False) from None
         return count, digest.hexdigest()
 
     @cached_property
@@ -152,7 +152,7 @@ class RecordFile:
         try:
             places = make_places(self._own(), None if plain else self._reader(0, 0, self._raw))
         except CorruptRecordError as error:
-            raise self.explained(error) from None
+            raise self.explained(error, checked=not plain) from None
         self._places_are_sure = True
         return places
 
@@ -180,9 +180,16 @@ class RecordFile:
         (start,), (length,) = self._places.many(np.array([self.count - 1]))
         return int(start + length)
 
-    def explained(self, error: CorruptRecordError) -> CorruptRecordError:
-        """Return an error about a record after a second look at it, with the next step."""
-        return error if isinstance(self.file, PipeFile) else explain(self._own(), error, self.compression)
+    def explained(self, error: CorruptRecordError, *, checked: bool) -> CorruptRecordError:
+        """Return an error about a record after a second look at it, with the next step.
+
+        Args:
+            error: What was met.
+            checked: Whether the payloads of all records before that one were checked.
+        """
+        if isinstance(self.file, PipeFile):
+            return error
+        return explain(self._own(), error, self.compression, checked=checked)
 
     def places(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Return where the frame of every record starts, uncompressed, and how long it is."""
@@ -239,7 +246,7 @@ class RecordFile:
         """
         stream = self._stream(first, chunk_bytes)
         if tell is None:
-            return _Explaining(stream, self)
+            return _Explaining(stream, self, checked=first == 0)
         return SkippingStream(stream, self._own(), self.compression, tell, self._limit, first)
 
     def _stream(self, first: int, chunk_bytes: int) -> Stream:
@@ -428,7 +435,7 @@ class RecordFile:
         return (chunk.slice(0, int(wrong[0])), _BAD_LENGTH) if len(wrong) else (chunk, fault)
 
     def _fault(self, fault: int, record: int, offset: int) -> CorruptRecordError:
-        return self.explained(corrupt(fault, path=self.name, record=record, offset=offset))
+        return self.explained(corrupt(fault, path=self.name, record=record, offset=offset), checked=False)
 
     def _fetch_members(self, members: tuple[Member, ...], numbers: NDArray[np.int64]) -> Chunk:
         firsts = self._firsts
@@ -501,20 +508,21 @@ class _Around:
 class _Explaining(_Around):
     """A stream whose errors are looked into before they are raised."""
 
-    def __init__(self, stream: Stream, file: RecordFile) -> None:
+    def __init__(self, stream: Stream, file: RecordFile, *, checked: bool) -> None:
         super().__init__(stream)
         self._file = file
+        self._checked = checked  # whether all records before a damaged one were read
 
     @property
     def failure(self) -> CorruptRecordError | None:
         failure = super().failure
-        return None if failure is None else self._file.explained(failure)
+        return None if failure is None else self._file.explained(failure, checked=self._checked)
 
     def read(self, records: int | None = None) -> Chunk | None:
         try:
             return self._stream.read(records)
         except CorruptRecordError as error:
-            raise self._file.explained(error) from None
+            raise self._file.explained(error, checked=self._checked) from None
 
 
 class _Later(_Around):

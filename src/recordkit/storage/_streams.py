@@ -118,7 +118,13 @@ class MemberStream:
         if fault:
             record = first.first_record + len(chunk)
             self._fail(
-                corrupt(fault, path=self._file.name, record=record, offset=first.raw_offset + offset),
+                corrupt(
+                    fault,
+                    path=self._file.name,
+                    record=record,
+                    offset=first.raw_offset + offset,
+                    checked=self._members[0].first_record == 0,
+                ),
                 given=len(chunk) > 0,
             )
         elif len(chunk) != sum(member.records for member in group):
@@ -154,9 +160,10 @@ def _miscounted(path: str, member: Member, found: int) -> CorruptRecordError:
 
 
 def _damaged(path: str, member: Member, words: str) -> CorruptRecordError:
+    held = f"records {member.first_record} to {member.first_record + member.records - 1}"
     message = (
-        f"{path}: record {member.first_record}, in the gzip member at byte {member.offset}: {words}\n"
-        f"  The {member.first_record} records before it are sound; recordkit.repair(src, dst) finds those behind it."
+        f"{path}: the gzip member at byte {member.offset}, which holds {held}: {words}\n"
+        "  recordkit.repair(src, dst) finds every sound record, before it, in it and behind it."
     )
     return CorruptRecordError(message, path=path, record=member.first_record, offset=member.offset, kind="gzip_damaged")
 
@@ -192,7 +199,7 @@ class SkippingStream:
 
     @property
     def next_record(self) -> int:
-        """How many records were given out."""
+        """The number of the next record; at the end, how many there are, damaged ones included."""
         return self._next
 
     def read(self, records: int | None = None) -> Chunk | None:
@@ -211,6 +218,7 @@ class SkippingStream:
                 self._walk = self._behind(error)
         for found in self._walk:
             if isinstance(found, Damage):
+                self._next = max(self._next, found.next_record)
                 self._tell(found)
             else:
                 return found

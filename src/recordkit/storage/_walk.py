@@ -15,6 +15,7 @@ from recordkit.records import NO_LIMIT
 
 from ._damage import Damage
 from ._explain import unstable_words
+from ._members import members_of
 from ._segments import segments
 from ._stretch import Plain, Stretch
 
@@ -53,8 +54,8 @@ def walk(
 ) -> Iterator[Chunk | Damage]:
     """Yield every sound record of a file, in chunks, and a `Damage` wherever something is wrong, in file order.
 
-    `first_record` of a chunk is how many records were found before it. No record is given whose payload's checksum is
-    not right.
+    Records are numbered by their place in the file: one whose header is sound counts, even if its payload is damaged.
+    No record is given whose payload's checksum is not right.
 
     Args:
         file: Where the bytes come from.
@@ -93,7 +94,7 @@ class _Walker:
 
     Attributes:
         at: Everything before it is done.
-        record: How many records were given.
+        record: The number of the next record.
     """
 
     def __init__(
@@ -115,6 +116,7 @@ class _Walker:
         self._nested = nested
         self._raw = raw
         self._window = _WINDOW
+        self._outer = record  # the number of the damaged record that nested ones stand in
 
     def items(self, fault: CorruptRecordError | None = None) -> Iterator[Chunk | Damage]:
         """Yield chunks and damage; of the fault first, if one is known."""
@@ -168,8 +170,7 @@ class _Walker:
         if length + _FRAME > self._source.left(self.at):
             return None
         self.at += length + _FRAME
-        words = f"the record has {length} bytes, more than max_record_bytes allows, and is left out"
-        return self._damage("too_large", self.at - length - _FRAME, length + _FRAME, words)
+        return self._left_out(self.at - length - _FRAME, length)
 
     def _salvaged(self, fault: CorruptRecordError) -> Iterator[Chunk | Damage]:
         """Give what a window behind a fault holds."""
@@ -182,20 +183,24 @@ class _Walker:
         for kind, group in groupby(sorted([*found, *map(_as_lost, lost)]), self._sort):
             if kind == "lost":
                 for offset, length, what, _ in group:
-                    yield self._lost(_kind(_LOST[-what - 1], length), start + offset, length, self.record)
+                    damage = self._lost(_kind(_LOST[-what - 1], length), start + offset, length, self.record)
+                    self._outer, self.record = self.record, damage.next_record
+                    yield damage
             elif kind == "too_large":
                 for offset, length, _, _ in group:
-                    words = f"the record has {length} bytes, more than max_record_bytes allows, and is left out"
-                    yield self._damage("too_large", start + offset, length + _FRAME, words)
+                    yield self._left_out(start + offset, length)
             elif kind == "confirmed":
                 for record in group:
                     yield from self._confirmed(view, start, record)
             else:
                 inside = list(group)
-                if kind == "nested":
+                if kind == "sound":
+                    for chunk in self._chunks(view, start, inside, self.record):
+                        yield self._counted(chunk)
+                else:
                     yield self._nested_damage(start, inside)
-                if kind == "sound" or self._nested:
-                    yield from self._chunks(view, start, inside)
+                    if self._nested:
+                        yield from self._chunks(view, start, inside, self._outer)
 
     def _decided(self) -> tuple[bytes, list[_Found], list[_Lost], int]:
         """Return a window that is large enough to decide something, what is decided, and up to where."""
@@ -230,11 +235,12 @@ class _Walker:
         payload = view[offset + 12 : offset + 12 + length]
         yield self._counted(_core.pack([payload], start + offset, self.record))
 
-    def _chunks(self, view: memoryview, start: int, inside: Iterable[_Found]) -> Iterator[Chunk]:
-        """Give records of a window, those that touch each other together."""
+    def _chunks(self, view: memoryview, start: int, inside: Iterable[_Found], record: int) -> Iterator[Chunk]:
+        """Give records of a window, numbered from `record` on; those that touch each other together."""
         for begin, end in _runs(inside):
-            chunk, _, _ = _core.scan(view[begin:end], NO_LIMIT, start + begin, self.record)
-            yield self._counted(chunk)
+            chunk, _, _ = _core.scan(view[begin:end], NO_LIMIT, start + begin, record)
+            yield chunk
+            record += len(chunk)
 
     def _counted(self, chunk: Chunk) -> Chunk:
         self.record += len(chunk)
@@ -247,7 +253,7 @@ class _Walker:
         count = f"{len(inside)} record{'s' * (len(inside) != 1)}"
         done = "given all the same" if self._nested else "left out; nested=True gives them"
         words = f"{count} inside the payload of a damaged one, possibly part of its content: {done}"
-        return self._damage("nested", start + begin, end - begin, words)
+        return Damage(self._path, "nested", self._outer, start + begin, end - begin, words, self._raw)
 
     def _lost(self, kind: str, offset: int, length: int, record: int) -> Damage:
         words = _WORDS.get(kind, "")
@@ -259,6 +265,12 @@ class _Walker:
                 else f"zero-filled region {offset}…{offset + length - 1}"
             )
         return Damage(self._path, kind, record, offset, length, words, self._raw)
+
+    def _left_out(self, offset: int, length: int) -> Damage:
+        words = f"the record has {length} bytes, more than max_record_bytes allows, and is left out"
+        damage = self._damage("too_large", offset, length + _FRAME, words)
+        self.record = damage.next_record
+        return damage
 
     def _damage(self, kind: str, offset: int, length: int, words: str) -> Damage:
         return Damage(self._path, kind, self.record, offset, length, words, self._raw)
@@ -310,28 +322,39 @@ def _walk_compressed(
 ) -> Iterator[Chunk | Damage]:
     """Walk through each stretch between gaps. What is lost on either side of a gap is told with the gap."""
     pieces = segments(file, compression, nested=nested)
-    start, gap, before = 0, None, 0
+    start, gap, lost, before = 0, None, record, 0
     while True:
         stretch = Stretch(pieces, start)
         walker = _Walker(stretch, file.name, start, record, max_record_bytes, nested=nested, raw=True)
-        tail = 0
+        tail, torn = 0, None
         for item in walker.items():
             loss = item if isinstance(item, Damage) and item.kind in _LOSSES else None
             if gap is not None:
                 behind = loss.length if loss is not None and loss.offset == start else 0
-                yield _gap_damage(file.name, gap, record, before + behind)
+                yield _gap_damage(file.name, gap, lost, before + behind)
                 gap = None
                 if behind:
                     continue
             if loss is not None and stretch.gap is not None and loss.offset + loss.length == stretch.end:
-                tail = loss.length
+                tail, torn = loss.length, loss.record
             else:
                 yield item
         if gap is not None:
-            yield _gap_damage(file.name, gap, record, before)
+            yield _gap_damage(file.name, gap, lost, before)
         if stretch.gap is None:
             return
-        record, start, gap, before = walker.record, stretch.end, stretch.gap, tail
+        gap, before = stretch.gap, tail
+        lost = walker.record if torn is None else torn
+        record, start = _behind(file, compression, gap, walker.record, stretch.end)
+
+
+def _behind(file: ByteFile, compression: Compression, gap: Gap, record: int, start: int) -> tuple[int, int]:
+    """Return the number of the first record behind a gap, and its place: as the headers of our members tell them."""
+    members = members_of(file) if compression == "gzip" else None
+    for member in members or ():
+        if member.offset == gap.offset + gap.length and member.first_record >= record:
+            return member.first_record, member.raw_offset
+    return record, start
 
 
 def _gap_damage(path: str, gap: Gap, record: int, around: int) -> Damage:

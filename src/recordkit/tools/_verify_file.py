@@ -141,10 +141,10 @@ class _Check:
         if not size:
             self._notes.append("the file is empty: no records, and no error")
         elif not as_written:  # what the manifest confirms was meant to be like this
-            repeats = self._sums.repeats.result()
+            repeats, number = self._sums.repeats.result(), self._sums.number
             self._notes += [
-                f"records {each.record:,} to {each.record + each.records - 1:,} ({each.bytes:,} bytes) are those from "
-                f"{each.earlier:,} on once more: it may be a block written twice"
+                f"records {number(each.record):,} to {number(each.record + each.records - 1):,} ({each.bytes:,} bytes) "
+                f"are those from {number(each.earlier):,} on once more: it may be a block written twice"
                 for each in repeats[:_SHOWN_REPEATS]
             ]
             if len(repeats) > _SHOWN_REPEATS:
@@ -261,7 +261,7 @@ class _Check:
                 found.append(item)
                 continue
             first = first or item.slice(0, 1).nbytes
-            self._sums.add(Part(item.nbytes, item.identity()))
+            self._sums.add(Part(item.nbytes, item.identity()), item.first_record)
             if self._payloads is not None:
                 self._damage += self._payloads.check(item)
             self._tell(item.nbytes)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -49,10 +51,18 @@ class Sums:
         self.records = self.raw_bytes = 0
         self.repeats = Repeats()
         self.index = index
+        self._numbers = [(0, 0)]  # of records: how many sound ones stand before it, and its number in the file
         self._digest = new_digest() if shard is not None else None
 
-    def add(self, part: Part) -> None:
-        """Take the next records."""
+    def add(self, part: Part, first: int | None = None) -> None:
+        """Take the next records.
+
+        Args:
+            part: What they tell.
+            first: The number of the first of them, where damaged ones stand before it.
+        """
+        if first is not None:
+            self._numbers.append((self.records, first))
         if self._digest is not None:
             self._digest.update(part.identity)
         if self.index is not None:
@@ -61,6 +71,11 @@ class Sums:
         self.repeats.add(part.identity, records)
         self.records += records
         self.raw_bytes += part.size
+
+    def number(self, sound: int) -> int:
+        """Return the number in the file of the record that has so many sound ones before it."""
+        before, number = self._numbers[bisect_right(self._numbers, sound, key=itemgetter(0)) - 1]
+        return number + sound - before
 
     @property
     def digest(self) -> str | None:

@@ -24,7 +24,7 @@ def overview(source: Source) -> dict[str, Any]:
     sizes = [shard.size for shard in shards]
     firsts = [0, *source.ends]
     damage = [
-        _damage(each, firsts[at] if at < len(firsts) else None)
+        _damage(each, firsts[at] + shard.number(each) if at < len(firsts) else None)
         for at, shard in enumerate(shards)
         for each in sorted(shard.damage.values(), key=lambda each: each.offset)
     ]
@@ -85,13 +85,13 @@ def _spots(shard: Shard, size: int) -> list[float]:
     return sorted(spot for spot in found if spot <= 1)[:_MOST_SPOTS]
 
 
-def _damage(damage: Damage, first: int | None) -> dict[str, Any]:
+def _damage(damage: Damage, number: int | None) -> dict[str, Any]:
     place = "uncompressed byte" if damage.raw else "byte"
     return {
         "file": Path(damage.path).name,
         "where": f"record {damage.record:,}, {place} {damage.offset:,}",
         "words": damage.words,
-        "at": None if first is None else first + damage.record,
+        "at": number,
     }
 
 

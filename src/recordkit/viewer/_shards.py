@@ -1,7 +1,7 @@
 """Shards: the records of one file that can be shown, numbered from 0, whether the file is sound or not.
 
 A file whose records an index can tell is read through that. One whose framing is broken is gone through once, and where
-its sound records stand is remembered.
+its records stand is remembered, damaged ones included: they have numbers too.
 """
 
 from __future__ import annotations
@@ -58,6 +58,10 @@ class Shard:
     def _deleted(self) -> NDArray[np.int64]:
         return self._stack.deleted(self.file)
 
+    def number(self, damage: Damage) -> int:
+        """Return the number in this shard of the record that a damage is about."""
+        return living(self._deleted, damage.record)
+
     @cached_property
     def size(self) -> int:
         """The size of the file; 0 if it is gone."""
@@ -68,7 +72,7 @@ class Shard:
 
     @property
     def walked(self) -> bool:
-        """Whether the file is so damaged that only what is sound can be numbered."""
+        """Whether the file's framing is broken, so that what no header frames has no number."""
         return self._walked is not None
 
     def tell(self, damage: Damage) -> None:
@@ -192,12 +196,17 @@ class _Span(NamedTuple):
 
 
 class _Walked:
-    """The sound records of a file whose framing is broken."""
+    """The records of a file whose framing is broken.
+
+    Attributes:
+        count: How many there are, damaged ones included.
+    """
 
     def __init__(self, file: RecordFile) -> None:
         self._file = LocalFile(file.file.path) if isinstance(file.file, LocalFile) else file.file
         self._compression = file.compression
         self._spans: list[_Span] = []
+        self._damaged: dict[int, Damage] = {}  # by the number of the record
         self._recent: OrderedDict[int, Chunk] = OrderedDict()
         self._lock = threading.Lock()
         self.count = 0
@@ -208,6 +217,9 @@ class _Walked:
             step()
             if isinstance(item, Damage):
                 tell(item)
+                if len(self._damaged) < _MOST_DAMAGE:
+                    self._damaged.setdefault(item.record, item)
+                self.count = max(self.count, item.next_record)
             else:
                 self._spans.append(_Span(item.first_record, item.file_offset))
                 self.count = item.first_record + len(item)
@@ -232,10 +244,16 @@ class _Walked:
                 if chunk.first_record <= number < chunk.first_record + len(chunk):
                     return chunk.slice(number - chunk.first_record, number - chunk.first_record + 1)
             found = next(self.chunks(number), None)
-            if found is None:
-                message = f"{self._file.name}: record {number} was there a moment ago\n  Has the file been changed?"
-                raise CorruptRecordError(message, path=self._file.name, record=number, kind="changed")
+            if found is None or found.first_record > number:
+                raise self._lost(number)
             self._recent[found.first_record] = found
             if len(self._recent) > _CHUNKS_KEPT:
                 self._recent.popitem(last=False)
         return found.slice(0, 1)
+
+    def _lost(self, number: int) -> CorruptRecordError:
+        """Return the error for a record that is not sound."""
+        path, damage = self._file.name, self._damaged.get(number)
+        if damage is None:
+            return CorruptRecordError(f"{path}: record {number}: damaged", path=path, record=number, kind="damaged")
+        return CorruptRecordError(str(damage), path=path, record=number, offset=damage.offset, kind=damage.kind)

@@ -158,7 +158,7 @@ function row(file) {
       "td",
       null,
       file.damage ? h("span", { class: "failed" }, plural(file.damage, "place")) : "",
-      file.walked ? h("small", null, " only what is sound is numbered") : "",
+      file.walked ? h("small", null, " broken framing: bytes that no header frames have no number") : "",
     ),
   );
 }
