@@ -79,7 +79,7 @@ def a_cases() -> Iterator[tuple[str, Case]]:
     for size in (1, 5):
         inserted = F5[:60] + b"i" * size + F5[60:]
         yield f"a6_inserted_{size}", Case(inserted, p("0134"), [("bad_length", 2, 54, 27 + size)])
-    zeros: Facts = [("bad_payload_crc", 1, 27, 23), ("zeros", 1, 50, 50), ("bad_length", 1, 100, 8)]
+    zeros: Facts = [("bad_payload_crc", 1, 27, 23), ("zeros", 2, 50, 50), ("bad_length", 2, 100, 8)]
     yield "a7_zeroed", Case(put(F5, 50, bytes(50)), p("04"), zeros)
     for name, new in (("ff", b"\xff" * 50), ("random", random.Random(7).randbytes(50))):
         yield f"a7_{name}", Case(put(F5, 50, new), p("04"), [("bad_payload_crc", 1, 27, 81)])
