@@ -25,7 +25,7 @@ import numpy as np
 
 from recordkit.columns import Batch, BytesColumn, Ragged
 from recordkit.errors import StateError, TargetBusyError
-from recordkit.storage import LocalFile, Manifest, RecordFile, create, manifest_of
+from recordkit.storage import LocalFile, Manifest, RecordFile, create, inside, manifest_of
 
 from ._blocks import Piece, cut, joined, picked, whole
 from ._cache_format import dump, load
@@ -120,9 +120,10 @@ class Disk:
 
 def opened(path: Path) -> Kept:
     """Return the elements of a cache on the disk."""
-    manifest = Manifest.load(manifest_of(path, lone=False))
+    where = manifest_of(path, lone=False)
+    manifest = Manifest.load(where)
     assert manifest is not None
-    files = [RecordFile(LocalFile(path / shard.name), shard) for shard in manifest.shards]
+    files = [RecordFile(LocalFile(inside(path, shard.name, where)), shard) for shard in manifest.shards]
     ends = np.cumsum([shard.records for shard in manifest.shards])
 
     def record(number: int) -> Any:

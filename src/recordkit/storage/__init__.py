@@ -12,7 +12,7 @@ from ._index import Fingerprint, Index
 from ._layers import Base, Layer, brief_facts, layer_facts, layers_of, new_layer, remove_layer, settle, write_layer
 from ._locate import Located, locate
 from ._manifest import Manifest, Shard
-from ._names import is_lone_file, manifest_of
+from ._names import inside, is_lone_file, manifest_of
 from ._publish import recover
 from ._quarantine import BadRow, Lost
 from ._record_file import RecordFile
@@ -52,6 +52,7 @@ __all__ = [
     "fetch_later",
     "given_file",
     "go_on_with",
+    "inside",
     "is_lone_file",
     "layer_facts",
     "layers_of",

@@ -340,11 +340,12 @@ def quarantined(path: str | os.PathLike[str]) -> Iterator[BadRow]:
     [(1, 'id', {'id': 'two'})]
     """
     target, lone = _names.target_of(path)
-    manifest = Manifest.load(_names.manifest_of(target, lone=lone))
+    where = _names.manifest_of(target, lone=lone)
+    manifest = Manifest.load(where)
     folder = _names.side_of(target, lone=lone) / "quarantine"
     shards = [shard for shard in manifest.shards if shard.skipped] if manifest is not None else []
     # Merged, for rows that were dealt to several shards are in none of them together.
-    rows = [_quarantine.read(folder / f"{shard.name}.jsonl") for shard in shards]
+    rows = [_quarantine.read(_names.inside(folder, f"{shard.name}.jsonl", where)) for shard in shards]
     yield from heapq.merge(*rows, key=lambda bad: bad.number)
 
 

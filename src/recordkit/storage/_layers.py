@@ -106,14 +106,15 @@ class Layer:
         Raises:
             StorageError: It is none.
         """
-        manifest = Manifest.load(_names.manifest_of(path, lone=False))
+        where = _names.manifest_of(path, lone=False)
+        manifest = Manifest.load(where)
         facts = manifest.metadata.get(KEY) if manifest is not None else None
         if manifest is None or facts is None:
             message = f"{path}: this is no overlay\n  One is made by recordkit.add_fields(..., overlay={str(path)!r})."
             raise StorageError(message, path=str(path))
         base = [Base(**entry) for entry in facts["base"]]
         files = {
-            of.name: RecordFile(LocalFile(path / shard.name), shard)
+            of.name: RecordFile(LocalFile(_names.inside(path, shard.name, where)), shard)
             for of, shard in zip(base, manifest.shards, strict=False)
         }
         layer = cls(

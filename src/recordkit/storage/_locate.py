@@ -211,7 +211,7 @@ def _by_manifest(path: Path, entries: Mapping[str, os.DirEntry[str]], manifest: 
     splits: dict[str, list[Path]] = defaultdict(list)
     files, changed = [], []
     for shard in manifest.shards:
-        file = path / shard.name
+        file = _names.inside(path, shard.name, where)
         files.append(file)
         splits[shard.split].append(file)
         if entries[shard.name].stat().st_size != shard.bytes:

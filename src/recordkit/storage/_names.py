@@ -9,6 +9,8 @@ import os
 import re
 from pathlib import Path
 
+from recordkit.errors import StorageError
+
 SIDE = "_recordkit"  # the folder of what is ours, out of the way of globs such as `*.tfrecord*` and `train-*`
 _RECORD_FILE = re.compile(
     r"\.(tfrecords?|tfrec|tfr|records?)(\.gz|\.gzip|\.zlib|\.z)?(-\d+-of-\d+)?(\.repaired)?$", re.IGNORECASE
@@ -90,3 +92,46 @@ def side_of(target: Path, *, lone: bool) -> Path:
 def manifest_of(target: Path, *, lone: bool) -> Path:
     """Return where the manifest of a target is."""
     return side_of(target, lone=lone) / (f"{target.name}.manifest.json" if lone else "manifest.json")
+
+
+def is_plain(name: str) -> bool:
+    r"""Tell whether a name is that of something in a folder, and leads nowhere else.
+
+    >>> [name for name in ("a.tfrecord", "", ".", "..", "../a", "/a", "a/b", "a\0b") if is_plain(name)]
+    ['a.tfrecord']
+    """
+    return name not in ("", ".", "..") and not {"/", "\0", os.sep, os.altsep} & set(name)
+
+
+def inside(folder: Path, name: str, said_by: Path) -> Path:
+    """Return the path of a name that a side file gives, which cannot lead out of the folder.
+
+    Every name that comes out of a manifest, overlay, journal or any other file beside the records is joined here. A
+    link is followed to places in the folder, and to the folder where the side file itself really is: in the cache of
+    Hugging Face all files of a dataset are links into one folder.
+
+    Args:
+        folder: Where the named file is.
+        name: Its name, as the side file has it.
+        said_by: The side file, to name in errors.
+
+    Raises:
+        StorageError: The name has separators or means another folder, or there is a link under it that leads out.
+    """
+    if not is_plain(name):
+        words = f"expected the name of a file in {folder}, found {name[:200]!r}"
+        message = (
+            f"{said_by}: {words}\n  Names in it must not lead elsewhere. Do not use this dataset, or remove the file."
+        )
+        raise StorageError(message, path=str(said_by))
+    path = folder / name
+    if path.is_symlink():
+        real = Path(os.path.realpath(path))
+        home = Path(os.path.realpath(folder))
+        if home not in real.parents and real.parent != Path(os.path.realpath(said_by)).parent:
+            message = (
+                f"{path}: expected a file in this folder, found a link that leads out of it\n"
+                f"  It is named by {said_by}. Put the file itself in its place, or pass its own path."
+            )
+            raise StorageError(message, path=str(path))
+    return path

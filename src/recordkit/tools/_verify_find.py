@@ -132,11 +132,11 @@ class _Finder:
 
     def _by_manifest(self, folder: Path, manifest: Manifest) -> None:
         names = {entry.name for entry in os.scandir(folder)}
+        where = _names.manifest_of(folder, lone=False)
         for shard in manifest.shards:
             missing = None if shard.name in names else "the manifest lists it, and it is not there"
-            self.found.candidates.append(
-                Candidate(LocalFile(folder / shard.name), shard, True, manifest.schema, None, missing)
-            )
+            file = LocalFile(_names.inside(folder, shard.name, where))
+            self.found.candidates.append(Candidate(file, shard, True, manifest.schema, None, missing))
         for name in sorted(names - {shard.name for shard in manifest.shards}):
             if is_named_so(name) and reason_left_out(name) is None:
                 words = "not in the manifest: it does not belong to the dataset, and a glob would read it all the same"
