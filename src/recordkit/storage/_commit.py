@@ -209,9 +209,15 @@ def publish_extended(writer: Writer, *, existing: Existing) -> None:
             raise StorageError(message, path=str(target))
         moves = [(staged, target)]
         manifest = None
+        side = _names.side_of(target, lone=True)
+        kept = side / f"{target.name}.rki"
+        if existing.manifest is not None or kept.exists():
+            facts.read(staged)
+            index = part.data / "whole.rki"
+            _disk.write_new(index, facts.index.to_bytes(Fingerprint.of_joined(target, old_size, staged)), sync=True)
+            moves.append((index, kept))
         if existing.manifest is not None:
             (before,) = existing.manifest.shards
-            facts.read(staged)
             whole = Shard(
                 name=target.name,
                 records=facts.records,
@@ -226,10 +232,6 @@ def publish_extended(writer: Writer, *, existing: Existing) -> None:
             )
             operation = _operation("append", part.run or {})
             manifest = existing.manifest.with_shards((), operation).with_only(whole)
-            index = part.data / "whole.rki"
-            _disk.write_new(index, facts.index.to_bytes(Fingerprint.of_joined(target, old_size, staged)), sync=True)
-            side = _names.side_of(target, lone=True)
-            moves.append((index, side / f"{target.name}.rki"))
             if shard.skipped:
                 path = side / "quarantine" / f"{target.name}.jsonl"
                 moves.append(_joined_quarantine(part, path, more=before.skipped > 0))
