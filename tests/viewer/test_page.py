@@ -372,7 +372,7 @@ class TestOtherDatasets:
     def test_broken_framing_shows_the_rest(self, tab: Tabs, serve: Serve, tmp_path: Path) -> None:
         page = tab(serve(datasets.damaged(tmp_path / "a.tfrecord"))).show("records?at=990&as=table")
 
-        expect(page.locator("#facts")).to_contain_text("998 records")
+        expect(page.locator("#facts")).to_contain_text("999 records")
         expect(page.locator("tbody tr").last).to_contain_text("number 999")
         expect(page.locator(".segment .spot")).to_have_count(2)
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import weakref
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ._blocks import elements
@@ -38,6 +42,7 @@ class PipelineIterator(Iterator[Any]):
         self._block: Block | None = None
         self._given = 0
         self._elements: Iterator[Any] = iter(())
+        _open.add(self)
 
     def __next__(self) -> Any:
         since = self._profile.asked()
@@ -76,3 +81,17 @@ class PipelineIterator(Iterator[Any]):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+
+_open: weakref.WeakSet[PipelineIterator] = weakref.WeakSet()
+
+
+def _close_all() -> None:
+    for iterator in list(_open):
+        with suppress(Exception):  # another thread may be in the middle of it
+            iterator.close()
+
+
+# Not left to the collector: at the end of a program it comes after the modules that closing needs are emptied.
+atexit.register(_close_all)
+os.register_at_fork(after_in_child=_open.clear)  # their threads are the parent's
