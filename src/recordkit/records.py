@@ -10,6 +10,8 @@ import io
 import threading
 import zlib
 from dataclasses import dataclass
+from itertools import combinations
+from math import comb
 from typing import IO, TYPE_CHECKING, Any, Literal
 
 from recordkit import _core
@@ -384,6 +386,8 @@ class Diagnosis:
     payloads: tuple[tuple[int, int], ...] = ()
 
 
+_TRIES = 1024  # so few that a checksum of 32 bits is never right by chance
+
 # What other writers are known to put where the masked CRC-32C belongs, and how they order the bytes.
 _FLAVOURS: tuple[tuple[str, Literal["little", "big"], Callable[[memoryview], int], str], ...] = (
     ("unmasked_crc", "little", _core.crc32c, "have unmasked CRCs"),
@@ -456,24 +460,48 @@ def _text_mode(view: memoryview, *, whole: bool) -> Diagnosis | None:
             return Diagnosis("lf_to_crlf", len(undone), words)
     if whole and b"\r\n" not in data and (records := _shrunk_records(data)):
         words = (
-            f"{records} records are too short by as many bytes as carriage returns could have stood in them, and no CR "
-            f"LF is left in the file: a transfer in text mode has taken them out; they have to be fetched again"
+            f"{records} records are too short by as many bytes as carriage returns could have stood in them, no CR LF "
+            f"is left in the file, and with them put back the checksums are right: a transfer in text mode has taken "
+            f"them out; they have to be fetched again"
         )
         return Diagnosis("crlf_to_lf", records, words)
     return None
 
 
 def _shrunk_records(data: bytes) -> int:
-    """How many records end early by no more bytes than they have line feeds. 0 if any damage looks otherwise."""
+    """How many records end early by no more bytes than they have line feeds. 0 if any damage looks otherwise.
+
+    Any record that is cut may look so by chance. What chance cannot give is a checksum that comes right.
+    """
+    if b"\n" not in data:
+        return 0
     rescued = salvage(data)
     starts = sorted([record.offset for record in rescued.found] + [len(data)])
-    shrunk = 0
+    shrunk, tries, proved = 0, _TRIES, False
     for lost in rescued.lost:
         end = next(start for start in starts if start > lost.offset)
         if lost.kind not in ("bad_payload", "torn") or end < lost.offset + 12:
             return 0
-        missing = int.from_bytes(data[lost.offset : lost.offset + 8], "little") + 16 - (end - lost.offset)
-        if not 0 < missing <= data.count(b"\n", lost.offset, end):
+        body = data[lost.offset + 12 : end]
+        length = int.from_bytes(data[lost.offset : lost.offset + 8], "little")
+        missing = length + 4 - len(body)
+        if not 0 < missing <= body.count(b"\n"):
             return 0
         shrunk += 1
-    return shrunk
+        if (ways := comb(body.count(b"\n"), missing)) <= tries:
+            tries -= ways
+            if not _comes_right(body, length, missing):
+                return 0
+            proved = True
+    return shrunk if proved else 0
+
+
+def _comes_right(body: bytes, length: int, missing: int) -> bool:
+    """Whether carriage returns before some of the line feeds make a payload that its checksum confirms."""
+    lines = body.split(b"\n")
+    for chosen in combinations(range(len(lines) - 1), missing):
+        ends = [b"\r\n" if number in chosen else b"\n" for number in range(len(lines) - 1)]
+        whole = b"".join(part for pair in zip(lines, [*ends, b""], strict=True) for part in pair)
+        if _core.mask_crc(_core.crc32c(whole[:length])) == int.from_bytes(whole[length:], "little"):
+            return True
+    return False

@@ -106,6 +106,7 @@ class TestRepair:
             "recovered": 1,
             "lost": [],
             "notes": [],
+            "advice": None,
             "lost_bytes": 0,
         }
 
@@ -127,7 +128,8 @@ class TestRepair:
         done = run("repair", "a.tfrecord", "-o", "b.tfrecord", "--accept", "zero_crc")
 
         assert refused.status == 1
-        assert refused.err.endswith("\n  To take them all the same: recordkit repair a.tfrecord --accept zero_crc\n")
+        assert refused.out.startswith("a.tfrecord: no record is intact; b.tfrecord was not written\n")
+        assert "\n  To take them all the same: recordkit repair a.tfrecord --accept zero_crc\n" in refused.out
         assert (done.status, list(rk.open("b.tfrecord", raw=True))) == (0, [b"one", b"two"])
 
     def test_file_that_is_not_there_is_said_to_be(self, run: Callable[..., Done]) -> None:

@@ -7,10 +7,14 @@ import json
 import os
 import random
 import struct
+import tempfile
 import zlib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 import recordkit as rk
 from recordkit import _core, records
@@ -22,18 +26,17 @@ from tests.storage.damages import COUNT, F5, damaged, flip, payloads, put, survi
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 
 def repaired(folder: Path, data: bytes, **options: Any) -> tuple[list[bytes], Repaired]:
-    """The payloads of the new file, and the report."""
+    """The payloads of the new file, none if it was not written, and the report."""
     src, dst = folder / "a.tfrecord", folder / "new" / "b.tfrecord"
     src.write_bytes(data)
 
     report = repair(src, dst, **options)
 
     assert src.read_bytes() == data
-    (found,) = reading.payloads(dst)
+    (found,) = reading.payloads(dst) if dst.exists() else ([],)
     assert report.recovered == len(found)
     return found, report
 
@@ -146,10 +149,11 @@ WRITERS = {
 class TestAccept:
     @pytest.mark.parametrize("kind", WRITERS)
     def test_a13_other_writers_are_named_and_accepted_if_asked_for(self, kind: Any, tmp_path: Path) -> None:
-        with pytest.raises(CorruptRecordError, match=f"accept='{kind}'") as caught:
-            repaired(tmp_path, WRITERS[kind])
-        assert caught.value.kind == kind
-        assert not (tmp_path / "new" / "b.tfrecord").exists()
+        found, report = repaired(tmp_path, WRITERS[kind])
+
+        assert (found, report.ok) == ([], False)
+        assert f"accept='{kind}'" in (report.advice or "")
+        assert not (tmp_path / "new").exists()
 
         found, report = repaired(tmp_path, WRITERS[kind], accept=kind)
 
@@ -172,6 +176,66 @@ class TestAccept:
             repaired(tmp_path, WRITERS["unmasked_crc"], accept="zlib_crc")
         with pytest.raises(CorruptRecordError, match="no single reason"):
             repaired(tmp_path, F5, accept="zlib_crc")
+
+
+_STARTS = [
+    b"PK\x03\x04stored",
+    b"PAR1\x15\x04",
+    b"\x1f\x8b\x08\0\0\0",
+    b"x\x9c\1\1\1\1\1\1",
+    b"version https://git-lfs",
+    b"\x0a\x00",
+]
+_PIECES = st.one_of(
+    st.binary(max_size=40).map(records.pack),
+    st.text("a\n", max_size=30).map(lambda text: records.pack(text.replace("\n", "\r\n").encode())),
+    st.binary(max_size=40),
+    st.integers(0, 40).map(bytes),
+    st.sampled_from(
+        [*_STARTS, F5[:20], F5[:40] + F5[43:], *WRITERS.values(), gzip.compress(F5), gzip.compress(F5)[:40]]
+    ),
+)
+_DAMAGES: list[Callable[[bytes], bytes]] = [
+    lambda data: data,
+    lambda data: data[: len(data) * 2 // 3],
+    lambda data: data.replace(b"\n", b"\r\n"),
+    lambda data: data.replace(b"\r\n", b"\n"),
+]
+_FILES = st.builds(lambda pieces, damage: damage(b"".join(pieces)), st.lists(_PIECES), st.sampled_from(_DAMAGES))
+
+
+class TestAnything:
+    @given(_FILES)
+    @example(records.pack(b"line\nline\n")[:20])
+    @example(b"PK\x03\x04stored" + F5)
+    @example(b"\x1f\x8b\x08" + bytes(7) + F5)
+    def test_every_intact_record_is_recovered_whatever_the_file_looks_like(self, data: bytes) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            src, dst = Path(folder, "a.tfrecord"), Path(folder, "b.tfrecord")
+            src.write_bytes(data)
+            intact = [data[each.offset + 12 :][: each.length] for each in records.salvage(data, nested=False).found]
+
+            try:
+                report = repair(src, dst)
+            except WrongFileError:
+                assert not intact
+                return
+
+            assert dst.exists() == (report.recovered > 0 or not data)
+            if dst.exists():
+                (found,) = reading.payloads(dst)
+                assert rk.verify(dst).ok
+                assert len(found) == report.recovered
+                assert found == intact or reading.manifest(dst)["shards"][0]["compression"] in ("gzip", "zlib")
+            else:
+                assert not intact
+
+    def test_text_mode_is_said_only_where_a_checksum_proves_it(self, tmp_path: Path) -> None:
+        torn = records.pack(b"one\ntwo\nthree")[:-3]
+        shrunk = records.pack(b"one\r\ntwo\n").replace(b"\r\n", b"\n")
+
+        assert repaired(tmp_path, torn)[1].advice is None
+        assert "text mode" in (repaired(tmp_path, shrunk)[1].advice or "")
 
 
 class TestFiles:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import recordkit as rk
 
 from ._bar import working
+from ._errors import in_shell_words
 from ._parser import WrongUse, add_json
 from ._screen import clean
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 DETAILS: Final = """\
 The damaged file is left as it is. The new one appears when it is whole; the list of what was lost is beside
-it, in _recordkit/. Status 1 if anything was lost."""
+it, in _recordkit/. Where no record is intact, nothing is written. Status 1 if anything was lost."""
 EXAMPLES: Final = (
     "recordkit repair train-00007-of-00100.tfrecord",
     "recordkit repair broken.tfrecord.gz -o mended.tfrecord.gz",
@@ -71,7 +72,7 @@ def _plain(report: Repaired) -> dict[str, Any]:
 
 
 def _print(report: Repaired, screen: Screen) -> None:
-    headline, *lines = str(report).splitlines()
+    headline, *lines = in_shell_words(str(report)).splitlines()
     screen.print(screen.style(clean(headline), "bold", "green" if report.ok else "yellow"))
     for line in lines:
         screen.print(clean(line))

@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from recordkit import progress, records
-from recordkit.errors import CorruptRecordError, StorageError, TargetExistsError
+from recordkit.errors import CorruptRecordError, StorageError, TargetExistsError, WrongFileError
 from recordkit.sizes import in_words
 from recordkit.storage import Manifest, _disk, _names, create
 from recordkit.storage._bytes import LocalFile
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     from recordkit.records import Chunk
     from recordkit.schema import Schema
-    from recordkit.storage import Writer
     from recordkit.storage._options import Compression
 
 Accept = Literal["unmasked_crc", "zlib_crc", "zero_crc", "big_endian", "lf_to_crlf"]
@@ -47,6 +47,7 @@ class Repaired:
         recovered: How many records are in it.
         lost: Which ranges of bytes belong to no record that could be kept, and why.
         notes: What else is wrong: records that were kept though not all of their bytes are right, and nested ones.
+        advice: What the file looks like where that explains the damage, and what to do about it.
     """
 
     src: str
@@ -54,6 +55,7 @@ class Repaired:
     recovered: int
     lost: tuple[Damage, ...]
     notes: tuple[Damage, ...] = ()
+    advice: str | None = None
 
     @property
     def lost_bytes(self) -> int:
@@ -68,6 +70,9 @@ class Repaired:
     def __str__(self) -> str:
         count = f"{self.recovered:,} record{'s' * (self.recovered != 1)}"
         lines = [f"{self.src}: {count} recovered, now in {self.dst}"]
+        if not self.ok and not self.recovered:
+            lines = [f"{self.src}: no record is intact; {self.dst} was not written"]
+        lines += self.advice.splitlines() if self.advice is not None else []
         if self.ok:
             lines.append("nothing was wrong")
         elif self.lost:
@@ -77,7 +82,7 @@ class Repaired:
         lines += [str(damage).removeprefix(f"{damage.path}: ") for damage in damages[:_SHOWN]]
         if damages[_SHOWN:]:
             lines.append(f"and {len(damages) - _SHOWN:,} more")
-        return "\n  ".join(lines)
+        return "\n  ".join(line.strip() for line in lines)
 
 
 def repair(
@@ -92,7 +97,8 @@ def repair(
     """Write every record of a damaged file that can be shown to be intact to a new file.
 
     The source is left as it is. The new file appears under its name when it is whole; beside it, in
-    `_recordkit/<name>.lost.json`, is the list of what was lost.
+    `_recordkit/<name>.lost.json`, is the list of what was lost. Where no record is intact, nothing is written, and the
+    report says why as far as that can be told.
 
     Args:
         src: One file, plain, gzip or zlib. A dataset of several is repaired one file at a time.
@@ -105,8 +111,8 @@ def repair(
         compression: How to compress `dst`; by default as `src` is.
 
     Raises:
-        CorruptRecordError: No record is sound, and there is one reason for all: pass it as `accept`.
-        WrongFileError: The source is something else than a TFRecord file.
+        CorruptRecordError: The file does not break the format in the way that `accept` names.
+        WrongFileError: The source is something else than a TFRecord file, and no record is found in it.
         TargetExistsError: There is a `dst` already, and `overwrite` is False.
 
     >>> import pathlib, tempfile
@@ -122,21 +128,71 @@ def repair(
     source, target = _checked(Path(src), Path(dst))
     file = LocalFile(source)
     try:
-        own = compression_of(file)
+        own, wrong = _compression_of(file)
+        items = walk(file, own, nested=nested) if accept is None else _accepted(file, own, accept)
+        items = _watched(items, file, file.size if own is None else None)
+        damages, first = _up_to_a_chunk(items)
+        if first is None and damages and own is not None and _has_records(file):
+            own, items, damages = None, _watched(walk(file, None, nested=nested), file, file.size), []
+        elif first is None and wrong is not None:
+            raise wrong
+        elif first is None and damages:
+            reason = _reason(file) if own is None else None
+            return Repaired(str(source), str(target), 0, *_sorted(damages), reason)
         wanted = own if compression == "same" else compression
-        writer = create(target, _schema_of(source), compression=wanted, overwrite=overwrite)
-        with writer:
-            items = walk(file, own, nested=nested) if accept is None else _accepted(file, own, accept)
-            damages = _copy(items, writer, file, file.size if own is None else None)
-            if accept is None and damages and not writer.rows and own is None:
-                _refuse_pattern(file)
+        with create(target, _schema_of(source), compression=wanted, overwrite=overwrite) as writer:
+            for item in items if first is None else chain([first], items):
+                if isinstance(item, Damage):
+                    damages.append(item)
+                else:
+                    with progress.silent():
+                        writer.write_chunk(item)
     finally:
         file.close()
-    lost = tuple(damage for damage in damages if damage.kind not in _KEPT)
-    notes = tuple(damage for damage in damages if damage.kind in _KEPT)
-    repaired = Repaired(str(source), str(target), writer.close().records, lost, notes)
+    advice = None if wrong is None else str(wrong).removeprefix(f"{file.name}: ")
+    repaired = Repaired(str(source), str(target), writer.close().records, *_sorted(damages), advice)
     _write_list(target, repaired)
     return repaired
+
+
+def _compression_of(file: LocalFile) -> tuple[Compression, WrongFileError | None]:
+    """Return how a file is compressed, and the error about it if it looks like something else.
+
+    What it looks like may come from its first bytes alone, and records can be behind them.
+    """
+    try:
+        return compression_of(file), None
+    except WrongFileError as error:
+        return None, error
+
+
+def _watched(items: Iterator[Chunk | Damage], file: LocalFile, size: int | None) -> Iterator[Chunk | Damage]:
+    """Yield the same, and report how far the file was read."""
+    for item in items:
+        done = item.offset + item.length if isinstance(item, Damage) else item.file_offset + item.nbytes
+        progress.step(f"repairing {file.name}", done, size, "bytes")
+        yield item
+
+
+def _up_to_a_chunk(items: Iterator[Chunk | Damage]) -> tuple[list[Damage], Chunk | None]:
+    """Return the first records, if there are any, and the damage before them."""
+    damages: list[Damage] = []
+    for item in items:
+        if not isinstance(item, Damage):
+            return damages, item
+        damages.append(item)
+    return damages, None
+
+
+def _has_records(file: LocalFile) -> bool:
+    """Whether a file that begins like a compressed one has plain records in it."""
+    return not all(isinstance(item, Damage) for item in walk(file, None))
+
+
+def _sorted(damages: list[Damage]) -> tuple[tuple[Damage, ...], tuple[Damage, ...]]:
+    """Return what was lost, and what is only to be noted."""
+    lost = tuple(damage for damage in damages if damage.kind not in _KEPT)
+    return lost, tuple(damage for damage in damages if damage.kind in _KEPT)
 
 
 def _checked(source: Path, target: Path) -> tuple[Path, Path]:
@@ -164,28 +220,13 @@ def _schema_of(source: Path) -> Schema | None:
     return None
 
 
-def _copy(items: Iterator[Chunk | Damage], writer: Writer, file: LocalFile, size: int | None) -> list[Damage]:
-    damages, done = [], 0
-    for item in items:
-        if isinstance(item, Damage):
-            damages.append(item)
-            done = item.offset + item.length
-        else:
-            with progress.silent():
-                writer.write_chunk(item)
-            done = item.file_offset + item.nbytes
-        progress.step(f"repairing {file.name}", done, size, "bytes")
-    return damages
-
-
 # --- Files whose every record is wrong
 
 
-def _refuse_pattern(file: LocalFile) -> None:
+def _reason(file: LocalFile) -> str | None:
+    """Return the one reason why no record is sound and what to do about it, if there is one."""
     found = diagnosed(file)
-    if found is not None:
-        message = f"{file.name}: {found.words}{how_to_accept(file.name, found.kind)}"
-        raise CorruptRecordError(message, path=file.name, record=0, offset=0, kind=found.kind)
+    return None if found is None else f"{found.words}{how_to_accept(file.name, found.kind)}"
 
 
 def _accepted(file: LocalFile, compression: Compression, accept: Accept) -> Iterator[Chunk]:
