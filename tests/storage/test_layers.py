@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import recordkit as rk
 from recordkit import records
 from recordkit.errors import RecordKitError, StorageError
-from recordkit.storage import Layer, layer_facts, layers_of, new_layer, remove_layer, write_layer
+from recordkit.storage import Base, Layer, layer_facts, layers_of, new_layer, remove_layer, write_layer
 from recordkit.storage._layers import KEY, _numbers, _text
 from tests.dataset.bases import build, listing, raw, read
 from tests.dataset.files import payloads, save
@@ -254,9 +254,10 @@ class TestLayers:
         assert list(layer.path.parent.iterdir()) == []
 
     def test_written_without_records_are_read_again(self, tmp_path: Path) -> None:
+        base = [Base(name, "0" * 32, 101, 2000, 0) for name in "ab"]
         deleted = {"a": np.array([0, 9, 100]), "b": np.array([3])}
 
-        path = write_layer(tmp_path / "0001-both", layer_facts([], hides={"u", "t"}, deleted=deleted))
+        path = write_layer(tmp_path / "0001-both", layer_facts(base, hides={"u", "t"}, deleted=deleted))
 
         layer = Layer.load(path)
         assert layer.hides == {"t", "u"}
@@ -265,7 +266,9 @@ class TestLayers:
 
     @given(st.sets(st.integers(0, 3000)).map(sorted))
     def test_numbers_of_deleted_records_are_read_as_written(self, numbers: list[int]) -> None:
-        assert _numbers(_text(np.array(numbers, np.int64))).tolist() == numbers
+        records = max(numbers, default=-1) + 1
+
+        assert _numbers(_text(np.array(numbers, np.int64)), records).tolist() == numbers
 
     def test_the_manifest_is_what_the_documentation_says(self, base: Path) -> None:
         rk.delete(base, where="id == 8")

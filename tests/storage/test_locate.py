@@ -386,7 +386,7 @@ class TestManifests:
 
     def test_the_manifest_of_many_shards_is_read_once(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         files = shards("t", 300)
-        listed = tuple(Shard(name, 0, 0, 0, "", "", None, 0, 0, "t") for name in files)
+        listed = tuple(Shard(name, 0, 0, 0, "0" * 8, "0" * 32, None, 0, 0, "t") for name in files)
         fill(tmp_path, *files, "_recordkit/manifest.json")
         (tmp_path / "_recordkit/manifest.json").write_bytes(Manifest(None, listed).to_json())
         loads, load = [], Manifest.load

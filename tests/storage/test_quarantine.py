@@ -38,7 +38,7 @@ def back(value: Any) -> Any:
 
 
 class TestLines:
-    @given(st.integers(0), st.none() | st.text(), st.text(), st.dictionaries(st.text(), values))
+    @given(st.integers(0, 2**63 - 1), st.none() | st.text(), st.text(), st.dictionaries(st.text(), values))
     def test_a_row_comes_back_as_it_was(self, number: int, field: str | None, reason: str, row: dict[str, Any]) -> None:
         bad = BadRow(number, field, reason, row)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 import threading
 from collections import OrderedDict
@@ -19,6 +20,39 @@ if TYPE_CHECKING:
 
 _KEPT = 8 << 20
 _MAPPED_AT_ONCE = 64 << 10  # what the system maps of a file when one place of it is touched
+
+
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+def open_regular(path: Path) -> int:
+    """Return the descriptor of a file, opened for reading. Nothing is waited for, as it would be at a pipe.
+
+    Raises:
+        StorageError: It is no file but a folder, a pipe, a socket or a device.
+        OSError: It cannot be opened.
+    """
+    _check_regular(path, path.stat().st_mode)
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    try:
+        _check_regular(path, os.fstat(descriptor).st_mode)  # it may have changed since
+    except StorageError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _check_regular(path: Path, mode: int) -> None:
+    if not stat.S_ISREG(mode):
+        found = _KINDS.get(stat.S_IFMT(mode), "something else")
+        message = f"{path}: expected a file, found {found}\n  Put the file itself in its place, or take it away."
+        raise StorageError(message, path=str(path))
 
 
 class ByteFile(Protocol):
@@ -80,7 +114,9 @@ class LocalFile:
 
     def _opened(self) -> int:
         try:
-            return os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            return open_regular(self.path)
+        except StorageError:
+            raise
         except OSError as error:
             raise self._unreadable(error) from error
 

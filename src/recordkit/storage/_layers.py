@@ -16,6 +16,7 @@ import os
 import re
 import time
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -26,13 +27,14 @@ from recordkit.errors import CorruptRecordError, StorageError
 from recordkit.schema import Schema
 
 from . import _disk, _names
+from . import _side_json as declare
 from ._bytes import LocalFile
-from ._manifest import Manifest
+from ._manifest import MOST_INFLATED, Manifest, is_possible
 from ._places import find_beside
 from ._record_file import RecordFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -41,6 +43,28 @@ log = logging.getLogger("recordkit")
 
 KEY: Final = "recordkit.layer"  # of a manifest's metadata
 _NUMBERED: Final = re.compile(r"(\d+)-.+")
+_FACTS: Final = declare.Declared(
+    "overlay",
+    declare.record(
+        {
+            "base": declare.array(
+                declare.record(
+                    {
+                        "name": declare.file_name,
+                        "digest": declare.text("[0-9a-f]{32}", "32 hexadecimal digits"),
+                        "records": declare.number(),
+                        "size": declare.number(),
+                        "changed_at": declare.number(-declare.MOST),
+                    }
+                )
+            ),
+            "hides": declare.array(declare.text()),
+            "deleted": declare.table(declare.text("[A-Za-z0-9+/]*=*", "Base64")),
+        },
+        {"values": declare.table(declare.text())},
+    ),
+    "Restore it, remove it to do without, or open without: overlays=False.",
+)
 _TICK: Final = 20_000_000  # nanoseconds, more than one of any clock that gives files their times
 
 
@@ -112,23 +136,35 @@ class Layer:
         if manifest is None or facts is None:
             message = f"{path}: this is no overlay\n  One is made by recordkit.add_fields(..., overlay={str(path)!r})."
             raise StorageError(message, path=str(path))
-        base = [Base(**entry) for entry in facts["base"]]
-        files = {
-            of.name: RecordFile(LocalFile(_names.inside(path, shard.name, where)), shard)
-            for of, shard in zip(base, manifest.shards, strict=False)
-        }
+        _FACTS.check(facts, str(where))
+        base = {entry["name"]: Base(**entry) for entry in facts["base"]}
         layer = cls(
             path=path,
             schema=manifest.schema or Schema({}),
-            base={of.name: of for of in base},
-            files=files if manifest.schema is not None else {},
+            base=base,
+            files={
+                name: RecordFile(LocalFile(_names.inside(path, shard.name, where)), shard)
+                for name, shard in zip(base, manifest.shards, strict=False)
+            },
             hides=frozenset(facts["hides"]),
-            deleted={name: _numbers(text) for name, text in facts["deleted"].items()},
+            deleted=Tombstones(where, base, facts["deleted"]),
         )
-        layer._check_counts()
+        layer._check_fits(where, facts, manifest)
         return layer
 
-    def _check_counts(self) -> None:
+    def _check_fits(self, where: Path, facts: Mapping[str, Any], manifest: Manifest) -> None:
+        """Raise if the parts of the manifest do not belong together."""
+        words = None
+        if len(self.base) < len(facts["base"]):
+            words = "base: expected every file once, found one twice"
+        elif len(manifest.shards) != (len(self.base) if manifest.schema is not None else 0):
+            words = f"shards: expected a file for each of {len(self.base)}, found {len(manifest.shards)}"
+        elif unknown := facts["deleted"].keys() - self.base.keys():
+            words = f"deleted: expected names of the base, found {min(unknown)[:200]!r}"
+        elif lying := [of.name for of in self.base.values() if not is_possible(of.records, of.size * MOST_INFLATED)]:
+            words = f"base: found more records of {lying[0]} than its bytes can hold"
+        if words is not None:
+            raise _FACTS.error(str(where), words)
         for name, file in self.files.items():
             if file.count != self.base[name].records:
                 expected = self.base[name].records
@@ -202,6 +238,38 @@ class Layer:
     def empty(self) -> bool:
         """Whether it changes nothing."""
         return not (self.schema.names or self.hides or self.deleted)
+
+
+class Tombstones(Mapping[str, "NDArray[np.int64]"]):
+    """The numbers of deleted records, by file.
+
+    They are unpacked when they are asked for, and never to more than the file has records.
+
+    Args:
+        where: The manifest that has them.
+        base: The files.
+        texts: Their bitmaps.
+    """
+
+    def __init__(self, where: Path, base: Mapping[str, Base], texts: Mapping[str, str]) -> None:
+        self._where = where
+        self._base = base
+        self._texts = texts
+        self._known: dict[str, NDArray[np.int64]] = {}
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    def __getitem__(self, name: str) -> NDArray[np.int64]:
+        if name not in self._known:
+            try:
+                self._known[name] = _numbers(self._texts[name], self._base[name].records)
+            except ValueError as error:
+                raise _FACTS.error(str(self._where), f"deleted.{name}: {error}") from None
+        return self._known[name]
 
 
 def layers_of(folder: Path) -> tuple[Layer, ...]:
@@ -331,6 +399,24 @@ def _text(numbers: NDArray[np.int64]) -> str:
     return base64.b64encode(zlib.compress(np.packbits(bits, bitorder="little").tobytes())).decode()
 
 
-def _numbers(text: str) -> NDArray[np.int64]:
-    bits = np.unpackbits(np.frombuffer(zlib.decompress(base64.b64decode(text)), np.uint8), bitorder="little")
-    return np.flatnonzero(bits).astype(np.int64)
+def _numbers(text: str, records: int) -> NDArray[np.int64]:
+    """Return the numbers that a bitmap has, of so many records.
+
+    Raises:
+        ValueError: It is no bitmap, or has numbers of records that are not there.
+    """
+    most = -(-records // 8)
+    stream = zlib.decompressobj()
+    try:
+        data = stream.decompress(base64.b64decode(text, validate=True), most + 1)
+    except (ValueError, zlib.error):
+        message = "expected a bitmap, compressed, found other bytes"
+        raise ValueError(message) from None
+    if len(data) <= most and (not stream.eof or stream.unused_data):
+        message = "expected a bitmap, compressed, found one that is cut or has bytes behind it"
+        raise ValueError(message)
+    numbers = np.flatnonzero(np.unpackbits(np.frombuffer(data, np.uint8), bitorder="little")).astype(np.int64)
+    if len(data) > most or (len(numbers) and numbers[-1] >= records):
+        message = f"expected numbers below {records:,}, as many as there are records, found larger ones"
+        raise ValueError(message)
+    return numbers

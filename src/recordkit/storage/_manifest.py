@@ -9,14 +9,52 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from recordkit.errors import StorageError
+from recordkit.errors import SchemaError
 from recordkit.schema import Schema
+
+from . import _side_json as declare
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+_FRAME: Final = 16  # bytes of a record whose payload is empty
+MOST_INFLATED: Final = 1100  # times its size, of anything that deflate compresses; 1,032 and what containers add
+
+_COUNT: Final = declare.number()
+SHARD: Final = declare.record(
+    {
+        "name": declare.file_name,
+        "records": _COUNT,
+        "bytes": _COUNT,
+        "raw_bytes": _COUNT,
+        "crc32c": declare.text("[0-9a-f]{8}", "8 hexadecimal digits"),
+        "digest": declare.text("[0-9a-f]{32}", "32 hexadecimal digits"),
+        "compression": declare.one_of("gzip", "zlib", None),
+        "rows": _COUNT,
+        "skipped": _COUNT,
+        "split": declare.text(),
+    },
+)
+_PARTS: Final = {
+    "format": _COUNT,
+    "schema": declare.or_null(declare.table(declare.anything)),
+    "shards": declare.array(SHARD),
+    "lineage": declare.array(declare.table(declare.anything)),
+    "metadata": declare.table(declare.anything),
+}
+_EMPTY: Final = declare.array(declare.nothing)
+DECLARED: Final = declare.Declared(
+    "manifest",
+    {1: declare.record({**_PARTS, "overlays": _EMPTY, "tombstones": _EMPTY}), 2: declare.record(_PARTS)},
+    "Restore it, or remove it to read the files without.",
+)
+
+
+def is_possible(records: int, raw_bytes: int) -> bool:
+    """Tell whether so many bytes can be so many records."""
+    return records * _FRAME <= raw_bytes
 
 
 @dataclass(frozen=True)
@@ -53,8 +91,20 @@ class Shard:
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> Shard:
-        """Return the shard that `to_dict` gave; what newer versions have added is left out."""
-        return cls(**{name: value[name] for name in cls.__dataclass_fields__})
+        """Return the shard that `to_dict` gave."""
+        return cls(**value)
+
+    def explain_impossible(self) -> str | None:
+        """Return why no file can be like this; None if one can."""
+        if not is_possible(self.records, self.raw_bytes):
+            return f"{self.records:,} records in {self.raw_bytes:,} bytes, where each takes {_FRAME} or more"
+        if self.compression is None and self.raw_bytes != self.bytes:
+            return f"{self.bytes:,} bytes of a plain file, and {self.raw_bytes:,} bytes of records"
+        if self.raw_bytes > self.bytes * MOST_INFLATED:
+            return f"{self.raw_bytes:,} bytes of records compressed to {self.bytes:,}, which is too few"
+        if self.skipped > self.rows:
+            return f"{self.skipped:,} rows skipped of {self.rows:,}"
+        return None
 
 
 @dataclass(frozen=True)
@@ -66,16 +116,12 @@ class Manifest:
         shards: In the order of their records.
         lineage: The operations that made the dataset, oldest first.
         metadata: What the user wanted to be remembered; JSON.
-        overlays: Fields that were added beside the records.
-        tombstones: Records that were deleted.
     """
 
     schema: Schema | None
     shards: tuple[Shard, ...]
     lineage: tuple[Mapping[str, Any], ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    overlays: tuple[Mapping[str, Any], ...] = ()
-    tombstones: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def records(self) -> int:
@@ -96,12 +142,12 @@ class Manifest:
             "format": FORMAT,
             "schema": None if self.schema is None else self.schema.to_dict(),
             "shards": [shard.to_dict() for shard in self.shards],
-            "overlays": list(self.overlays),
-            "tombstones": list(self.tombstones),
             "lineage": list(self.lineage),
             "metadata": dict(self.metadata),
         }
-        return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()
+        data = (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()
+        DECLARED.parse(data, "the manifest")  # what could not be read again is not written
+        return data
 
     @classmethod
     def load(cls, path: Path) -> Manifest | None:
@@ -111,23 +157,23 @@ class Manifest:
             StorageError: It cannot be read, or is of a newer format.
         """
         try:
-            value = json.loads(path.read_bytes())
-            if value["format"] > FORMAT:
-                message = (
-                    f"{path}: the manifest has format {value['format']}, and this recordkit knows {FORMAT}\n"
-                    "  Install a newer recordkit."
-                )
-                raise StorageError(message, path=str(path))
-            return cls(
-                schema=None if value["schema"] is None else Schema.from_json(value["schema"]),
-                shards=tuple(map(Shard.from_dict, value["shards"])),
-                lineage=tuple(value["lineage"]),
-                metadata=value["metadata"],
-                overlays=tuple(value["overlays"]),
-                tombstones=tuple(value["tombstones"]),
-            )
-        except (FileNotFoundError, NotADirectoryError):
+            value = DECLARED.load(path)
+        except FileNotFoundError:
             return None
-        except (ValueError, KeyError, TypeError) as error:
-            message = f"{path}: this is no manifest of recordkit: {error}\n  Restore it, or remove it to do without."
-            raise StorageError(message, path=str(path)) from error
+        shards = tuple(map(Shard.from_dict, value["shards"]))
+        _check(path, shards)
+        try:
+            schema = None if value["schema"] is None else Schema.from_json(value["schema"])
+        except SchemaError as error:
+            raise DECLARED.error(str(path), f"schema: {error}") from None
+        return cls(schema, shards, tuple(value["lineage"]), value["metadata"])
+
+
+def _check(path: Path, shards: tuple[Shard, ...]) -> None:
+    """Raise if shards cannot be as they are said to be, or two have one name."""
+    seen: set[str] = set()
+    for place, shard in enumerate(shards):
+        words = f"the name {shard.name} twice" if shard.name in seen else shard.explain_impossible()
+        if words is not None:
+            raise DECLARED.error(str(path), f"shards[{place}]: found {words}")
+        seen.add(shard.name)

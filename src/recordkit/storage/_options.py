@@ -12,6 +12,7 @@ from recordkit.errors import SchemaError
 from recordkit.sizes import parse_size
 
 from . import _compression
+from ._side_json import Unlike, anything
 
 if TYPE_CHECKING:
     from recordkit.workers import Workers
@@ -112,8 +113,9 @@ def _at_least(name: str, value: Any, least: int) -> None:
 
 def _json_value(metadata: Mapping[str, Any]) -> dict[str, Any]:
     try:
-        value: dict[str, Any] = json.loads(json.dumps(dict(metadata)))
-    except (TypeError, ValueError) as error:
+        value: dict[str, Any] = json.loads(json.dumps(dict(metadata), allow_nan=False))
+        anything(value)
+    except (TypeError, ValueError, RecursionError, Unlike) as error:
         message = f"metadata is kept as JSON: {error}"
         raise ValueError(message) from None
     return value

@@ -5,11 +5,19 @@ from __future__ import annotations
 import base64
 import json
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+
+from recordkit.errors import StorageError
+
+from . import _side_json as declare
+from ._bytes import open_regular
+from ._side_json import MOST_BYTES, Unlike, told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,6 +25,19 @@ if TYPE_CHECKING:
 
 LARGEST: Final = 16 << 20  # bytes of one value that are kept; of longer ones, how long they were
 _TEXT: Final = 1000  # characters of the repr of what JSON cannot hold
+
+DECLARED: Final = declare.Declared(
+    "line of a quarantine",
+    declare.record(
+        {
+            "row": declare.number(),
+            "field": declare.or_null(declare.text()),
+            "reason": declare.text(),
+            "values": declare.anything,
+        }
+    ),
+    "The rows of other lines can be read: remove this one.",
+)
 
 
 @dataclass(frozen=True)
@@ -49,20 +70,62 @@ def to_line(bad: BadRow) -> bytes:
     >>> to_line(BadRow(7, "x", "x: expected int64, found str", {"x": "seven"})).decode()
     '{"row": 7, "field": "x", "reason": "x: expected int64, found str", "values": {"x": "seven"}}\n'
     """
-    value = {"row": bad.number, "field": bad.field, "reason": bad.reason, "values": _to_json(bad.row)}
-    return (json.dumps(value, ensure_ascii=False) + "\n").encode(errors="surrogatepass")
+    value = {"row": bad.number, "field": bad.field, "reason": bad.reason, "values": _kept(bad.row)}
+    line = (json.dumps(value, ensure_ascii=False) + "\n").encode(errors="surrogatepass")
+    if len(line) <= MOST_BYTES:
+        return line
+    lost = {"$": "lost", "what": f"a row that takes {len(line):,} bytes"}
+    return (json.dumps({**value, "values": lost}, ensure_ascii=False) + "\n").encode(errors="surrogatepass")
 
 
-def from_line(line: bytes) -> BadRow:
-    """Return the row of a line."""
-    value = json.loads(line.decode(errors="surrogatepass"))
-    return BadRow(value["row"], value["field"], value["reason"], _from_json(value["values"]))
+def _kept(row: Any) -> Any:
+    """Return a row as JSON, with what is too deep in it lost."""
+    try:
+        value = _to_json(row)
+        declare.anything(value)
+    except (RecursionError, Unlike):
+        return {"$": "lost", "what": f"a {type(row).__name__} of values too deep within each other"}
+    return value
+
+
+def from_line(line: bytes, where: str = "the line") -> BadRow:
+    """Return the row of a line.
+
+    Raises:
+        StorageError: It is not one that `to_line` gave.
+    """
+    value = DECLARED.parse(line, where)
+    try:
+        return BadRow(value["row"], value["field"], value["reason"], _from_json(value["values"]))
+    except Unlike as unlike:
+        raise DECLARED.error(where, str(unlike)) from None
 
 
 def read(path: Path) -> Iterator[BadRow]:
-    """Yield the rows of a quarantine file."""
-    with path.open("rb") as file:
-        yield from map(from_line, file)
+    """Yield the rows of a quarantine file.
+
+    Raises:
+        StorageError: It is not there, or a line of it is none of ours.
+    """
+    try:
+        file = os.fdopen(open_regular(path), "rb")
+    except StorageError:
+        raise
+    except OSError as error:
+        words = os.strerror(error.errno or 0)
+        message = (
+            f"{path}: the rows that were skipped cannot be read: {words}\n  Put the file back; the manifest names it."
+        )
+        raise StorageError(message, path=str(path), errno=error.errno) from None
+    with file:
+        for number in count(1):
+            line = file.readline(MOST_BYTES + 1)
+            if not line:
+                return
+            where = f"{path}: line {number}"
+            if len(line) > MOST_BYTES:
+                raise DECLARED.error(where, f"expected at most {MOST_BYTES:,} bytes, found more")
+            yield from_line(line, where)
 
 
 def _to_json(value: Any) -> Any:
@@ -111,18 +174,70 @@ def _from_json(value: Any) -> Any:
         return [_from_json(part) for part in value]
     if not isinstance(value, dict):
         return value
-    match value.get("$"):
+    if "$" not in value:
+        return {key: _from_json(part) for key, part in value.items()}
+    _check_mark(value)
+    match value["$"]:
         case "bytes":
-            return base64.b64decode(value["base64"])
+            return _bytes(value)
         case "array":
-            data = base64.b64decode(value["base64"])
-            return np.frombuffer(data, value["dtype"]).reshape(value["shape"]).copy()[()]
+            return _array(value)
         case "pairs":
-            return {_key(_from_json(key)): _from_json(part) for key, part in value["items"]}
+            return dict(map(_pair, value["items"]))
         case "list":
             return _from_json(value["items"])
         case "float":
             return float(value["value"])
-        case "lost":
-            return Lost(value["what"])
-    return {key: _from_json(part) for key, part in value.items()}
+    return Lost(value["what"])
+
+
+def _mark(**keys: declare.Rule) -> declare.Rule:
+    return declare.record({"$": declare.text(), **keys})
+
+
+_MARKS: Final = {
+    "bytes": _mark(base64=declare.text()),
+    "array": _mark(
+        dtype=declare.text("[<|][biufcmM][0-9]{1,2}(\\[[0-9]{0,9}[a-zA-Z]{1,7}\\])?", "a dtype of NumPy"),
+        shape=declare.array(declare.number()),
+        base64=declare.text(),
+    ),
+    "pairs": _mark(items=declare.array(declare.array(declare.anything))),
+    "list": _mark(items=declare.anything),
+    "float": _mark(value=declare.one_of("inf", "-inf", "nan")),
+    "lost": _mark(what=declare.text()),
+}
+
+
+def _check_mark(value: dict[str, Any]) -> None:
+    declare.one_of(*_MARKS)(value["$"])
+    _MARKS[value["$"]](value)
+
+
+def _bytes(value: Mapping[str, Any]) -> bytes:
+    try:
+        return base64.b64decode(value["base64"], validate=True)
+    except ValueError:
+        raise Unlike(told(value["base64"]), "Base64") from None
+
+
+def _array(value: Mapping[str, Any]) -> Any:
+    data, shape = _bytes(value), value["shape"]
+    try:
+        return np.frombuffer(data, value["dtype"]).reshape(shape).copy()[()]
+    except (ValueError, TypeError):
+        found = f"{len(data):,} bytes"
+        raise Unlike(found, f"an array of {value['dtype']} and shape {told(shape)}") from None
+
+
+def _pair(items: list[Any]) -> tuple[Any, Any]:
+    try:
+        key, value = items
+        return _hashable(_key(_from_json(key))), _from_json(value)
+    except (ValueError, TypeError):
+        raise Unlike(told(items), "a key and a value") from None
+
+
+def _hashable(key: Any) -> Any:
+    hash(key)
+    return key
