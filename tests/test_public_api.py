@@ -77,6 +77,7 @@ def test_the_top_level_names_are_these() -> None:
         "progress",
         "quarantined",
         "records",
+        "recover",
         "rename_fields",
         "repair",
         "schema",

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from recordkit.integrations import huggingface, jax, tensorflow, torch
     from recordkit.pipeline import Pipeline, from_generator
     from recordkit.schema import Array, Field, Schema, TensorProto
-    from recordkit.storage import append, commit, create, discard, quarantined, write
+    from recordkit.storage import append, commit, create, discard, quarantined, recover, write
     from recordkit.tools import (
         Aligned,
         Computed,
@@ -117,6 +117,7 @@ __all__ = [
     "progress",
     "quarantined",
     "records",
+    "recover",
     "rename_fields",
     "repair",
     "schema",
@@ -166,6 +167,7 @@ _PLACES = {
     "index": "tools",
     "open": "dataset",
     "quarantined": "storage",
+    "recover": "storage",
     "rename_fields": "tools",
     "repair": "tools",
     "stats": "tools",

@@ -306,7 +306,9 @@ class TestLeftovers:
     def test_damaged_notes_are_an_error_in_words(self, broken: Path) -> None:
         (broken.parent / ".a.recordkit/part-00000-of-00001/run.json").write_text("{")
 
-        with pytest.raises(rk.StorageError, match=r"run\.json: not what recordkit wrote: .*\n.*recordkit\.discard"):
+        with pytest.raises(
+            rk.StorageError, match=r"run\.json: this is no sound run of a writer: .*\n.*recordkit\.discard"
+        ):
             rk.create(broken, {"id": "int64"}, records_per_shard=2, resume=True)
 
         assert rk.discard(broken)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from recordkit.errors import StorageError
 from recordkit.records import NO_LIMIT
 from recordkit.schema import Schema
-from recordkit.storage import Layer, LocalFile, OpenFiles, RecordFile, given_file, layers_of, locate, recover
+from recordkit.storage import Layer, LocalFile, OpenFiles, RecordFile, given_file, layers_of, locate
 from recordkit.workers import AUTO, Workers
 
 from ._damage_log import DamageLog
@@ -88,8 +87,6 @@ def open(  # noqa: A001 - the verb that a user would say
         raise ValueError(message)
     log = DamageLog(on_error, max_bad)
     given = given_file(where)
-    if given is None:
-        _finish_publishing(cast("Any", where))
     located = None if given is not None else locate(cast("Any", where), split=split)
     files = (
         [RecordFile(given, max_record_bytes=max_record_bytes)]
@@ -115,13 +112,6 @@ def open(  # noqa: A001 - the verb that a user would say
     elif files and given is None:
         files[0].compression  # noqa: B018 - what is no TFRecord file is refused here
     return dataset
-
-
-def _finish_publishing(where: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> None:
-    """Finish what a writer that died was about to publish, so that a reader sees the old state or the new one."""
-    for path in [where] if isinstance(where, str | os.PathLike) else where:
-        with suppress(StorageError):  # where it cannot be done, what is there can still be read
-            recover(Path(os.path.abspath(path)))  # noqa: PTH100 - a link is a name like any other
 
 
 def _files(located: Located | None, max_record_bytes: int) -> list[RecordFile]:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import reduce
+from operator import and_
 from typing import TYPE_CHECKING, Any
 
 import recordkit
-from recordkit.errors import StorageError
+from recordkit import _core
+from recordkit.errors import StorageError, TargetExistsError
 from recordkit.schema import Schema
 
-from . import _disk, _layers, _names, _publish, _staging
+from . import _disk, _journal, _layers, _names, _publish, _staging
 from ._index import Fingerprint
 from ._manifest import Manifest, Shard
 from ._writer import Written
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from ._existing import Existing
@@ -38,13 +41,12 @@ def commit_with(path: str | os.PathLike[str], metadata: Mapping[str, Any] | None
     """Do the same, with other metadata in the manifest than the parts were begun with."""
     target, _ = _names.target_of(path)
     staging = _names.staging_of(target)
-    journal = _publish.Journal.load(staging)
-    if journal is not None and _publish.is_beyond_return(target, journal):
+    if _publish.finish(target, resuming=True):
         # Done by a call that did not live to say so.
-        _publish.recover(target)
         manifest = Manifest.load(_names.manifest_of(target, lone=False))
         assert manifest is not None
         return _written(target, manifest)
+    journal = _journal.Journal.load(target)
     folders = _staging.part_folders(staging)
     if not folders:
         message = f"{target}: no parts of it are there\n  They are written by create(..., part=, parts=)."
@@ -98,11 +100,17 @@ def publish_new(writer: Writer, *, lone: bool) -> None:
     named = _renamed(shard, part.target.name)
     side = _names.side_of(part.target, lone=True)
     moves = _publish.moves_of(shard, part.data, part.target.name, part.target.parent, side)
-    manifest = _manifest(part.run or {}, (named,))
+    run = part.run or {}
     with _publish.publishing(part.target):
-        run = part.run or {}
         _publish.publish(
-            part.target, "file", moves, manifest, overwrite=bool(run.get("overwrite")), sync=writer._options.sync
+            part.target,
+            "file",
+            _like(moves, run.get("mode")),
+            _manifest(run, (named,)),
+            overwrite=bool(run.get("overwrite")),
+            sync=writer._options.sync,
+            new=_journal.Facts(shard.bytes, shard.crc32c),
+            mode=run.get("mode"),
         )
     part.release()
 
@@ -128,14 +136,31 @@ def _publish_parts(target: Path, parts: list[Part], metadata: Mapping[str, Any] 
         for shard in part.shards:
             name = _names.shard_name(of, numbers[of], totals[of], _names.suffix(shard.compression))
             numbers[of] += 1
-            moves += _publish.moves_of(shard, part.data, name, final, final / _names.SIDE)
+            new = _publish.moves_of(shard, part.data, name, final, final / _names.SIDE)
+            moves += _like(new, (part.run or {}).get("mode"))
             shards.append(_renamed(shard, name))
     manifest = _manifest(run, tuple(shards))
+    modes = [mode for part in parts if (mode := (part.run or {}).get("mode")) is not None]
     with _publish.publishing(target):
-        _publish.publish(target, "folder", moves, manifest, overwrite=bool(run.get("overwrite")), sync=sync)
+        _publish.publish(
+            target,
+            "folder",
+            moves,
+            manifest,
+            overwrite=bool(run.get("overwrite")),
+            sync=sync,
+            mode=reduce(and_, modes) if modes else None,
+        )
     for part in parts:
         part.release()
     return _written(target, manifest)
+
+
+def _like(moves: list[tuple[Path, Path]], mode: int | None) -> list[tuple[Path, Path]]:
+    """Return the moves, with permissions given to what they are about."""
+    for source, _ in moves:
+        _disk.set_mode(source, mode)
+    return moves
 
 
 def _set_of(part: Part) -> str:
@@ -151,7 +176,7 @@ def _common_run(target: Path, parts: list[Part]) -> dict[str, Any]:
     for number, (run, part) in enumerate(zip(runs, parts, strict=True)):
         bare = run.get("schema") is None and not any(shard.records for shard in part.shards)
         for name in dict.fromkeys([*runs[first], *run]):
-            if name in ("overwrite", "rows", "split") or (name == "schema" and bare):
+            if name in ("overwrite", "rows", "split", "mode") or (name == "schema" and bare):
                 continue
             if run.get(name) != runs[first].get(name):
                 message = (
@@ -172,15 +197,19 @@ def _written(target: Path, manifest: Manifest) -> Written:
     )
 
 
-def publish_appended(writer: Writer) -> None:
+def publish_appended(writer: Writer, *, resume: bool) -> None:
     part = writer._part
     target = part.target
     with _publish.publishing(target):
-        manifest = Manifest.load(_names.manifest_of(target, lone=False))
+        where = _names.manifest_of(target, lone=False)
+        manifest = Manifest.load(where)
         if manifest is None or manifest.schema != writer.schema:
             message = f"{target}: the dataset has changed while rows were being appended to it\n  Nothing was added."
             raise StorageError(message, path=str(target))
+        if resume and _is_last(manifest, part.shards):
+            raise _is_there(part)
         run = part.run or {}
+        mode = _disk.mode_of(*(_names.inside(target, shard.name, where) for shard in manifest.shards[-1:]), where)
         taken = {path.name.rpartition("-of-")[0].rpartition("-")[0] for path in target.iterdir()}
         name = _names.appended_name(run["name"], taken)
         moves: list[tuple[Path, Path]] = []
@@ -188,14 +217,40 @@ def publish_appended(writer: Writer) -> None:
         total = len(part.shards)
         for shard in part.shards:
             shard_name = _names.shard_name(name, len(shards), total, _names.suffix(shard.compression))
-            moves += _publish.moves_of(shard, part.data, shard_name, target, target / _names.SIDE)
+            moves += _like(_publish.moves_of(shard, part.data, shard_name, target, target / _names.SIDE), mode)
             shards.append(_renamed(shard, shard_name))
         new = manifest.with_shards(tuple(shards), _operation("append", run))
-        _publish.publish(target, "append", moves, new, overwrite=True, sync=writer._options.sync)
+        _publish.publish(target, "append", moves, new, overwrite=True, sync=writer._options.sync, mode=mode)
     part.release()
 
 
-def publish_extended(writer: Writer, *, existing: Existing) -> None:
+def _is_last(manifest: Manifest, shards: Sequence[Shard]) -> bool:
+    """Tell whether these are just the shards that the last append has put there."""
+    if not _ends_with_append(manifest) or not any(shard.records for shard in shards):
+        return False
+    last = [shard for shard in manifest.shards if _set_name(shard) == _set_name(manifest.shards[-1])]
+    return [(shard.records, shard.digest) for shard in last] == [(shard.records, shard.digest) for shard in shards]
+
+
+def _set_name(shard: Shard) -> str:
+    return shard.name.rpartition("-of-")[0].rpartition("-")[0]
+
+
+def _ends_with_append(manifest: Manifest) -> bool:
+    return bool(manifest.lineage) and manifest.lineage[-1].get("operation") == "append"
+
+
+def _is_there(part: Part) -> TargetExistsError:
+    """Return the error for rows that an earlier run had added before it ended, with those of this run put away."""
+    part.clear()
+    message = (
+        f"{part.target}: the run that broke off was complete: the last append has added the same rows\n"
+        "  Nothing was added. To add them once more: resume=False."
+    )
+    return TargetExistsError(message, path=str(part.target))
+
+
+def publish_extended(writer: Writer, *, existing: Existing, resume: bool) -> None:
     """Put the records of a writer behind those of a lone file."""
     part = writer._part
     target = part.target
@@ -207,6 +262,13 @@ def publish_extended(writer: Writer, *, existing: Existing) -> None:
         if Fingerprint.of(target) != existing.fingerprint:
             message = f"{target}: the file has changed while rows were being appended to it\n  Nothing was added."
             raise StorageError(message, path=str(target))
+        if resume and shard.records and _ends_like(target, old_size, staged, existing.manifest):
+            raise _is_there(part)
+        if target.stat().st_size > old_size:  # a torn record, which may be cut off
+            _disk.cut_file(target, old_size, sync=writer._options.sync)
+        old, new_size = _journal.Facts(old_size, f"{facts.crc:08x}"), old_size + shard.bytes
+        new_crc = _core.crc32c_combine(facts.crc, int(shard.crc32c, 16), shard.bytes)
+        mode = _disk.mode_of(target)
         moves = [(staged, target)]
         manifest = None
         side = _names.side_of(target, lone=True)
@@ -237,9 +299,30 @@ def publish_extended(writer: Writer, *, existing: Existing) -> None:
                 moves.append(_joined_quarantine(part, path, more=before.skipped > 0))
         _disk.sync_folder(part.data, sync=writer._options.sync)
         _publish.publish(
-            target, "extend", moves, manifest, overwrite=True, sync=writer._options.sync, old_size=old_size
+            target,
+            "extend",
+            _like(moves, mode),
+            manifest,
+            overwrite=True,
+            sync=writer._options.sync,
+            old=old,
+            new=_journal.Facts(new_size, f"{new_crc:08x}"),
+            mode=mode,
         )
     part.release()
+
+
+def _ends_like(target: Path, size: int, staged: Path, manifest: Manifest | None) -> bool:
+    """Tell whether a file ends with just the records that are about to be added to it."""
+    more = staged.stat().st_size
+    if more > size or (manifest is not None and not _ends_with_append(manifest)):
+        return False
+    with target.open("rb") as file, staged.open("rb") as other:
+        file.seek(size - more)
+        while piece := other.read(1 << 20):
+            if file.read(len(piece)) != piece:
+                return False
+    return True
 
 
 def _joined_quarantine(part: Part, path: Path, *, more: bool) -> tuple[Path, Path]:
@@ -269,7 +352,7 @@ def _operation(operation: str, run: Mapping[str, Any]) -> dict[str, Any]:
     arguments = {
         name: value
         for name, value in run.items()
-        if value is not None and name not in ("kind", "overwrite", "metadata", "schema", "lineage")
+        if value is not None and name not in ("kind", "overwrite", "metadata", "schema", "lineage", "mode")
     }
     return {"operation": operation, "recordkit": recordkit.__version__, "arguments": arguments}
 

@@ -9,10 +9,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from recordkit import workers as _workers
-from recordkit.errors import SchemaError, StorageError, TargetExistsError
+from recordkit.errors import SchemaError, StorageError, TargetBusyError, TargetExistsError
 from recordkit.schema import Schema
 
 from . import _commit, _disk, _existing, _intake, _layers, _names, _publish, _quarantine, _staging
+from ._journal import Journal
 from ._manifest import Manifest
 from ._options import Options
 from ._staging import Part
@@ -52,6 +53,7 @@ def create(
     parts: int | None = None,
     split: str | None = None,
     lineage: Sequence[Mapping[str, Any]] = (),
+    mode: int | None = None,
     sync: bool = True,
 ) -> Writer:
     """Return a writer of a new dataset, which appears under its name when it is whole.
@@ -79,6 +81,7 @@ def create(
         parts: How many parts there are.
         split: Which split of the dataset the part belongs to, where parts are of several; its shards are called so.
         lineage: The operations that made what the dataset is made of, oldest first, to be kept in the manifest.
+        mode: The permissions of the files, such as `0o600`; by default those of any new file.
         sync: Whether all of it is on the disk when `close` returns. False is for data that a power cut may take; a
             crash of the program still leaves nothing half-made.
 
@@ -116,7 +119,7 @@ def create(
         raise ValueError(message)
     _recover(target, resume=resume)
     _refuse_existing(target, overwrite=overwrite, lone=lone)
-    claimed = _claim(target, number, total, resume=resume, overwrite=overwrite, sync=sync)
+    claimed = _claim(target, number, total, resume=resume, overwrite=overwrite, sync=sync, mode=mode)
     try:
         run: dict[str, Any] = {
             "kind": "file" if lone else "folder",
@@ -126,6 +129,8 @@ def create(
         }
         if lineage:
             run["lineage"] = list(lineage)
+        if mode is not None:
+            run["mode"] = mode
         if split is not None:
             run["split"] = _names.set_name(split, target)
         declared = _begin(claimed, run | options.to_dict(), _as_schema(schema), resume=resume)
@@ -158,8 +163,8 @@ def append(
     A dataset in a folder gets new shards, a set of their own name such as `train-append1-00000-of-00002.tfrecord`;
     they count from the moment the manifest names all of them. A lone file, plain or gzip, is extended in place when
     the writer is closed: the one thing recordkit does to a file under its final name. If that fails the file is cut
-    back to its old length; if the machine goes down meanwhile, whoever uses recordkit on it next finishes the job,
-    and until then other readers may see a torn record at its end.
+    back to its old length; if the machine goes down meanwhile, the next writer or `recover` finishes the job. Until
+    then `open` refuses the file, and other readers may see a torn record at its end.
 
     Args:
         path: The folder or the file.
@@ -174,12 +179,14 @@ def append(
         rows: As for `create`.
         level: As for `create`.
         on_error: As for `create`.
-        resume: As for `create`; of a lone file there is nothing to resume.
+        resume: As for `create`. Where the run did not break off but had added all its rows, as when it was killed
+            right afterwards, the same rows are not added again: see `TargetExistsError`.
         workers: As for `create`.
         sync: As for `create`.
 
     Raises:
         StorageError: There is nothing to append to, or it is not sound.
+        TargetExistsError: With `resume`, when the writer is closed: the last append has added the same rows.
 
     >>> import os, recordkit as rk, tempfile
     >>> path = f"{tempfile.mkdtemp()}/train"
@@ -189,7 +196,8 @@ def append(
     >>> sorted(os.listdir(path))[1:]
     ['train-00000-of-00001.tfrecord', 'train-append1-00000-of-00001.tfrecord']
     """
-    target, lone = _names.target_of(path)
+    # What a link leads to is changed where it really is, with all that belongs to it.
+    target, lone = _names.target_of(_names.targets_of(path)[-1])
     _recover(target, resume=resume)
     existing = _existing.of_file(target, cut_torn_tail=cut_torn_tail) if lone else _existing.of_folder(target)
     if lone and existing.manifest is None and on_error != "raise":
@@ -213,7 +221,11 @@ def append(
         name = target.name if lone else _split_of(target, split, existing)
         run = {"kind": "append", "name": name, "overwrite": False, "metadata": {}}
         _begin(claimed, run | options.to_dict(), declared, resume=resume)
-        publish = partial(_commit.publish_extended, existing=existing) if lone else _commit.publish_appended
+        publish = (
+            partial(_commit.publish_extended, existing=existing, resume=resume)
+            if lone
+            else partial(_commit.publish_appended, resume=resume)
+        )
         return Writer(claimed, options, declared, name, publish)
     except BaseException:
         claimed.give_up()
@@ -290,19 +302,29 @@ def discard(path: str | os.PathLike[str]) -> bool:
     Raises:
         TargetBusyError: The run is still going on.
     """
-    target, _ = _names.target_of(path)
-    _publish.recover(target)
+    return any([_discard(target) for target in _names.targets_of(path)])
+
+
+def _discard(target: Path) -> bool:
     staging = _names.staging_of(target)
-    folders = _staging.part_folders(staging)
-    if not staging.exists():
-        return False
-    numbers = [int(folder.name.split("-")[1]) for folder in folders]
-    total = int(folders[0].name.rpartition("-of-")[2]) if folders else 0
-    claimed = _staging.claim_parts(target, numbers, total)
+    claimed: list[Part] = []
+    try:
+        _publish.finish(target)
+        folders = _staging.part_folders(staging)
+        total = int(folders[0].name.rpartition("-of-")[2]) if folders else 0
+        claimed = _staging.claim_parts(target, [int(folder.name.split("-")[1]) for folder in folders], total)
+    except TargetBusyError:
+        raise
+    except StorageError as error:
+        if _staging.is_foreign(staging):
+            raise
+        # What cannot be obeyed can still be taken away: no link is followed for that.
+        log.warning("%s: what a run has left is removed without a use of it: %s", target, error)
+    there = os.path.lexists(staging)
     _staging.put_away(staging)
     for part in claimed:
         part.release()
-    return True
+    return there
 
 
 def go_on_with(
@@ -319,12 +341,12 @@ def go_on_with(
     _recover(target, resume=resume)
     _refuse_existing(target, overwrite=overwrite, lone=lone)
     staging = _names.staging_of(target)
-    runs = [_staging.load_json(folder / "run.json") or {} for folder in _staging.part_folders(staging)]
+    runs = [_staging.load_run(folder) or {} for folder in _staging.part_folders(staging)]
     if not resume or any(_layers.is_other(run.get("metadata") or {}, metadata) for run in runs):
         discard(target)
         return
     with _publish.publishing(target):
-        journal = _publish.Journal.load(staging)
+        journal = Journal.load(target)
         if journal is not None:
             _publish.take_back(target, journal, sync=sync)
 
@@ -358,7 +380,7 @@ def _recover(target: Path, *, resume: bool) -> None:
     Raises:
         TargetExistsError: That was the run to be resumed.
     """
-    if _publish.recover(target, resuming=resume) and resume:
+    if _publish.finish(target, resuming=resume) and resume:
         message = f"{target}: the run that broke off is complete now: all its rows are there"
         raise TargetExistsError(message, path=str(target))
 
@@ -397,12 +419,14 @@ def _refuse_existing(target: Path, *, overwrite: bool, lone: bool) -> None:
         raise TargetExistsError(message, path=str(target))
 
 
-def _claim(target: Path, number: int, total: int, *, resume: bool, overwrite: bool, sync: bool) -> Part:
+def _claim(
+    target: Path, number: int, total: int, *, resume: bool, overwrite: bool, sync: bool, mode: int | None = None
+) -> Part:
     """Return the part, with what an earlier run has left of it dealt with."""
     _disk.make_folder(target.parent, sync=sync)
-    part = Part(target, number, total, sync=sync)
+    part = Part(target, number, total, sync=sync, mode=mode)
     try:
-        journal = _publish.Journal.load(part.staging)
+        journal = Journal.load(target)
         if journal is not None:
             _publish.take_back(target, journal, sync=sync)
         kept = part.shards
@@ -445,7 +469,7 @@ def _begin(part: Part, run: dict[str, Any], schema: Schema | None, *, resume: bo
         )
         raise SchemaError(message, path=str(part.target))
     for name, value in run.items():
-        if name not in ("metadata", "overwrite") and before.get(name) != value:
+        if name not in ("metadata", "overwrite", "mode") and before.get(name) != value:
             if name == "lineage":
                 message = (
                     f"{part.target}: the run that broke off was another one, or its source has changed since\n"

@@ -178,19 +178,56 @@ def extend_file(path: Path, size: int, source: Path, *, sync: bool) -> None:
             os.fsync(file.fileno())
 
 
-def make_folder(path: Path, *, sync: bool = True) -> None:
-    """Make a folder and those above it that are not there, each of which lasts."""
+def make_folder(path: Path, *, sync: bool = True, mode: int | None = None) -> None:
+    """Make a folder and those above it that are not there, each of which lasts.
+
+    Args:
+        path: The folder.
+        sync: Whether they last.
+        mode: The permissions of the files that are to be in it; who may not read these may not enter it.
+    """
     if path.is_dir():
         return
-    make_folder(path.parent, sync=sync)
+    make_folder(path.parent, sync=sync, mode=mode)
+    allowed = 0o777 if mode is None else mode | (mode & 0o444) >> 2
     with telling(path, "making the folder"):
         try:
-            path.mkdir(exist_ok=True)
+            path.mkdir(allowed, exist_ok=True)
         except FileNotFoundError:
             # Somebody has removed the one above since: they found it empty.
-            path.parent.mkdir(exist_ok=True)
-            path.mkdir(exist_ok=True)
+            path.parent.mkdir(allowed, exist_ok=True)
+            path.mkdir(allowed, exist_ok=True)
     sync_folder(path.parent, sync=sync)
+
+
+def mode_of(*paths: Path) -> int:
+    """Return the permissions of files made of these: what all of them allow, and their owner may write."""
+    mode = 0o777
+    for path in paths:
+        mode &= path.stat().st_mode
+    return mode & 0o666 | 0o600
+
+
+def set_mode(path: Path, mode: int | None) -> None:
+    """Give a file of ours these permissions; None leaves it as it is."""
+    if mode is not None:
+        with telling(path, "setting the permissions"):
+            path.chmod(mode, follow_symlinks=False) if os.chmod in os.supports_follow_symlinks else path.chmod(mode)
+
+
+def refuse_links(*folders: Path) -> None:
+    """Raise if a folder that is about to be written into is a link.
+
+    Raises:
+        StorageError: It is: nothing is written through links that lie beside data.
+    """
+    for folder in folders:
+        if folder.is_symlink():
+            message = (
+                f"{folder}: expected a folder, found a link, and nothing is written through one\n"
+                "  Put the folder itself in its place, or remove the link."
+            )
+            raise StorageError(message, path=str(folder))
 
 
 def rename(source: Path, target: Path) -> None:

@@ -20,6 +20,7 @@ from recordkit.schema._words import counted, did_you_mean, listed
 
 from . import _names
 from ._manifest import Manifest
+from ._publish import lone_manifest, pending
 from ._shard_names import (
     MOST_LISTED,
     SHARD,
@@ -49,6 +50,7 @@ _AT: Final = re.compile(r"(?P<name>.+)@(?P<total>\d+)(?P<ending>\.[^@]*)?")
 _A_FOLDER = "a folder"
 _UNNAMED = "not named like a record file"
 _NOT_LISTED = "not in the manifest"
+_UNFINISHED = "of a run that was interrupted while it was being published"
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,8 @@ def _one(text: str, load: _Manifests) -> Located:
         message = "there is nothing to open: the name is empty"
         raise StorageError(message)
     path = Path(text)
+    for target in _names.targets_of(text):
+        pending(target)
     if path.is_dir():
         return _folder(path, load)
     if path.exists():
@@ -185,6 +189,9 @@ def _folder(path: Path, load: _Manifests) -> Located:
             files.append(path / name)
     if not files:
         raise _no_records(path, left_out)
+    for file in files:
+        if _names.staging_of(file).name in entries:
+            pending(*_names.targets_of(file)[:1])
     tfds = _tfds(path) if "dataset_info.json" in entries or "features.json" in entries else None
     return replace(_from_files(complete(files)), left_out=tuple(left_out), tfds=tfds)
 
@@ -255,7 +262,24 @@ def _glob(text: str, load: _Manifests) -> Located:
         raise _no_match(text, left_out)
     if "**" not in text:  # which looks into every folder
         left_out += [(folder, _A_FOLDER) for folder in folders]
+    files, unfinished = _finished(files)
+    left_out += unfinished
     return replace(_with_manifest(_from_files(complete(files)), load), left_out=tuple(left_out))
+
+
+def _finished(files: list[Path]) -> tuple[list[Path], list[tuple[Path, str]]]:
+    """Return files without those that a run which was interrupted has put into a folder that does not count them yet."""
+    for file in files:
+        pending(*_names.targets_of(file)[:1])
+    left_out = []
+    for folder in {file.parent for file in files}:
+        for target in _names.targets_of(folder):
+            journal = pending(target)
+            if journal is not None and journal.kind == "append" and not journal.is_published(target):
+                new = journal.shards()
+                left_out += [(file, _UNFINISHED) for file in files if file.parent == folder and file.name in new]
+    gone = {file for file, _ in left_out}
+    return [file for file in files if file not in gone], left_out
 
 
 def _numbered(path: Path, at: re.Match[str]) -> Located:
@@ -273,7 +297,8 @@ def _numbered(path: Path, at: re.Match[str]) -> Located:
     if not files:
         shown = path.with_name(f"{at['name']}-?????-of-{wanted[1]:05d}{at['ending'] or ''}")
         raise _nothing(path, f" (no file is called {shown.name})")
-    return _from_files(complete(files))
+    files, unfinished = _finished(files)
+    return replace(_from_files(complete(files)), left_out=tuple(unfinished))
 
 
 def _with_manifest(found: Located, load: _Manifests) -> Located:
@@ -303,7 +328,7 @@ def _with_manifest(found: Located, load: _Manifests) -> Located:
 def _with_own_manifest(found: Located, load: _Manifests) -> Located | None:
     """A lone file with its manifest, unless that is of an earlier file of this name."""
     (file,) = found.files
-    where = _names.manifest_of(file, lone=True)
+    where = lone_manifest(file)
     manifest, _ = load(where)
     if manifest is None or [shard.bytes for shard in manifest.shards] != [file.stat().st_size]:
         return None

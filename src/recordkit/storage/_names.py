@@ -36,6 +36,12 @@ def target_of(path: str | os.PathLike[str]) -> tuple[Path, bool]:
     return Path(os.path.abspath(path)), is_lone_file(path)  # noqa: PTH100
 
 
+def targets_of(path: str | os.PathLike[str]) -> list[Path]:
+    """Return the full paths that a name may be a target by: its own, and that of what a link of this name leads to."""
+    own = Path(os.path.abspath(path))  # noqa: PTH100 - links keep their names
+    return [own, Path(os.path.realpath(own))] if own.is_symlink() else [own]
+
+
 def suffix(compression: str | None) -> str:
     """Return how a shard's name ends.
 

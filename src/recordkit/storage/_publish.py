@@ -7,60 +7,26 @@ written down before, so that whoever comes after a crash can finish it or take i
 
 from __future__ import annotations
 
-import json
 import logging
+import os
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from recordkit import _core
 from recordkit.errors import StorageError, TargetBusyError
 
-from . import _disk, _names
-from ._staging import Lock, load_json, put_away
+from . import _disk, _journal, _names
+from ._journal import MANIFEST, Facts, Journal
+from ._staging import Lock, check_folder, put_away
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterator, Sequence
 
+    from ._journal import Kind
     from ._manifest import Manifest, Shard
 
 log = logging.getLogger("recordkit")
-
-Kind = Literal["folder", "file", "append", "extend"]
-
-
-@dataclass(frozen=True)
-class Journal:
-    """What is to be renamed, in this order.
-
-    Attributes:
-        kind: What is published.
-        moves: From where in the staging folder to where: in `final/` for a folder, else beside the target.
-        manifest: The CRC of the new manifest, by which a target that was published is known.
-        overwrite: Whether an old target may go.
-        swapping: That the old target is being moved away by two renames.
-        old_size: Of a lone file that gets more records at its end.
-    """
-
-    kind: Kind
-    moves: tuple[tuple[str, str], ...]
-    manifest: str
-    overwrite: bool
-    swapping: bool = False
-    old_size: int = 0
-
-    @classmethod
-    def load(cls, staging: Path) -> Journal | None:
-        """Return the journal in a staging folder, None if nothing was being published."""
-        value = load_json(staging / "publish.json")
-        if value is None:
-            return None
-        return cls(**{**value, "moves": tuple((source, target) for source, target in value["moves"])})
-
-    def save(self, staging: Path, *, sync: bool) -> None:
-        """Write the journal, so that it lasts."""
-        _disk.replace_file(staging / "publish.json", json.dumps(asdict(self), indent=1).encode(), sync=sync)
 
 
 def moves_of(shard: Shard, source: Path, name: str, target_folder: Path, side: Path) -> list[tuple[Path, Path]]:
@@ -83,7 +49,9 @@ def publish(
     *,
     overwrite: bool,
     sync: bool,
-    old_size: int = 0,
+    old: Facts | None = None,
+    new: Facts | None = None,
+    mode: int | None = None,
 ) -> None:
     """Give shards their final names.
 
@@ -94,42 +62,66 @@ def publish(
         manifest: The new one; None for a file that has none.
         overwrite: Whether an old target may go.
         sync: Whether all of it is to be on the disk when this returns.
-        old_size: Where the file that is extended ends.
+        old: The file that is extended, as it is. Of all others it is found out here.
+        new: What a lone file will be.
+        mode: The permissions of the manifest; None for those of any new file.
     """
     staging = _names.staging_of(target)
     base = staging if kind == "folder" else target.parent
     ordered = list(moves)
     crc = ""
     if manifest is not None:
-        data, staged = manifest.to_json(), staging / "manifest.json"
+        data, staged = manifest.to_json(), staging / MANIFEST
         crc = f"{_core.crc32c(data):08x}"
         _disk.remove_file(staged)
         _disk.write_new(staged, data, sync=sync)
+        _disk.set_mode(staged, mode)
         lone = kind in ("file", "extend")
         ordered.append((staged, _names.manifest_of(staging / "final" if kind == "folder" else target, lone=lone)))
     for folder in sorted({path.parent for _, path in ordered}):
-        _disk.make_folder(folder, sync=sync)
+        _disk.make_folder(folder, sync=sync, mode=mode if kind == "folder" else None)
+    if old is None:
+        old = _facts_before(target, kind)
     named = tuple((str(source.relative_to(staging)), str(path.relative_to(base))) for source, path in ordered)
-    journal = Journal(kind, named, crc, overwrite, old_size=old_size)
-    journal.save(staging, sync=sync)
+    Journal(kind, named, crc, overwrite, old, new).save(target, sync=sync)
+    # What others may have put in the way is seen now, by the eyes of those who come after a crash.
+    journal = Journal.load(target)
+    assert journal is not None
     try:
-        complete(target, journal, sync=sync)
+        _complete(target, journal, sync=sync)
     except BaseException:
         with suppress(StorageError):  # what made it fail is what the caller is to hear of
-            saved = Journal.load(staging)
+            saved = Journal.load(target)
             if kind == "extend" and (staging / journal.moves[0][0]).exists():
-                _disk.cut_file(target, old_size, sync=sync)
-                _disk.remove_file(staging / "publish.json")
-            elif saved is not None and not is_beyond_return(target, saved):
-                take_back(target, saved, sync=sync)
+                assert old is not None
+                _disk.cut_file(target, old.size, sync=sync)
+                _disk.remove_file(staging / _journal.NAME)
+            elif saved is not None and not _is_beyond_return(target, saved):
+                _take_back(target, saved, sync=sync)
         raise
 
 
+def _facts_before(target: Path, kind: Kind) -> Facts | None:
+    if kind != "file":
+        return _journal.folder_facts(target)
+    return _journal.sampled_facts(target) if target.is_file() else None
+
+
 def complete(target: Path, journal: Journal, *, sync: bool = True) -> None:
-    """Do what the journal says and is not done yet, and remove the staging folder."""
-    if is_published(target, journal):
+    """Do what the journal says and is not done yet, and remove the staging folder.
+
+    Raises:
+        StorageError: Something else lies under the name than when the journal was written.
+    """
+    if journal.state(target) == "other":
+        raise journal.stale(target)
+    _complete(target, journal, sync=sync)
+
+
+def _complete(target: Path, journal: Journal, *, sync: bool) -> None:
+    if journal.is_published(target):
         # Whoever did it may not have lived to see it on the disk.
-        places = [target] if journal.kind == "folder" else [target.parent / path for _, path in journal.moves]
+        places = [target] if journal.kind == "folder" else [path for _, path in journal.paths(target)]
         _sync_folders(places, sync=sync)
     else:
         _do_moves(target, journal, sync=sync)
@@ -142,9 +134,7 @@ def complete(target: Path, journal: Journal, *, sync: bool = True) -> None:
 
 
 def _do_moves(target: Path, journal: Journal, *, sync: bool) -> None:
-    staging = _names.staging_of(target)
-    base = staging if journal.kind == "folder" else target.parent
-    moves = [(staging / source, base / path) for source, path in journal.moves]
+    moves = journal.paths(target)
     for number, (source, path) in enumerate(moves):
         if number == len(moves) - 1 and journal.kind != "folder":
             # The manifest is last: all that it speaks of is there before it is.
@@ -152,7 +142,8 @@ def _do_moves(target: Path, journal: Journal, *, sync: bool) -> None:
         if not source.exists():
             continue
         if number == 0 and journal.kind == "extend":
-            _disk.extend_file(path, journal.old_size, source, sync=sync)
+            assert journal.old is not None
+            _disk.extend_file(path, journal.old.size, source, sync=sync)
             _disk.remove_file(source)
         elif number == 0 and journal.kind == "file" and not journal.overwrite:
             _disk.rename_new(source, path)
@@ -181,7 +172,7 @@ def _place_folder(target: Path, journal: Journal, *, sync: bool) -> None:
         old = staging / "old"
         if not journal.swapping:
             _disk.remove_tree(old)
-            Journal(**{**vars(journal), "swapping": True}).save(staging, sync=sync)
+            journal.swap().save(target, sync=sync)
         if not old.exists():
             _disk.rename(target, old)
         try:
@@ -194,39 +185,40 @@ def _place_folder(target: Path, journal: Journal, *, sync: bool) -> None:
     _disk.sync_folder(target.parent, sync=sync)
 
 
-def is_published(target: Path, journal: Journal) -> bool:
-    """Tell whether the target is already the one the journal speaks of."""
-    path = _names.manifest_of(target, lone=journal.kind in ("file", "extend"))
-    try:
-        return f"{_core.crc32c(path.read_bytes()):08x}" == journal.manifest
-    except OSError:
-        return False
-
-
 def take_back(target: Path, journal: Journal, *, sync: bool) -> None:
-    """Undo what was renamed for a target that is not published, so that its run can go on."""
+    """Undo what was renamed for a target that is not published, so that its run can go on.
+
+    Raises:
+        StorageError: Something else lies under the name than when the journal was written.
+    """
+    if journal.state(target) == "other":
+        raise journal.stale(target)
+    _take_back(target, journal, sync=sync)
+
+
+def _take_back(target: Path, journal: Journal, *, sync: bool) -> None:
     staging = _names.staging_of(target)
-    base = staging if journal.kind == "folder" else target.parent
-    for source, path in reversed(journal.moves):
-        if (base / path).exists() and not (staging / source).exists():
-            _disk.rename(base / path, staging / source)
-    _sync_folders([staging / source for source, _ in journal.moves], sync=sync)
-    _disk.remove_file(staging / "publish.json")
+    moves = journal.paths(target)
+    for source, path in reversed(moves):
+        if path.exists() and not source.exists():
+            _disk.rename(path, source)
+    _sync_folders([source for source, _ in moves], sync=sync)
+    _disk.remove_file(staging / _journal.NAME)
     _disk.sync_folder(staging, sync=sync)
     _disk.remove_tree(staging / "final")
 
 
-def is_beyond_return(target: Path, journal: Journal) -> bool:
+def _is_beyond_return(target: Path, journal: Journal) -> bool:
     """Tell whether the old target is gone already, so that publishing can only be finished."""
-    if journal.swapping or journal.kind == "extend" or is_published(target, journal):
+    if journal.swapping or journal.kind == "extend" or journal.is_published(target):
         return True
-    return journal.kind == "file" and not (_names.staging_of(target) / journal.moves[0][0]).exists()
+    return journal.kind == "file" and not journal.paths(target)[0][0].exists()
 
 
-def recover(target: Path, *, resuming: bool = False) -> bool:
+def finish(target: Path, *, resuming: bool = False) -> bool:
     """Finish what a writer that died was publishing. A run that was still being written is left as it is.
 
-    Whoever opens a target calls this first. Nothing happens while a writer is at work, or where we may not write.
+    Whoever writes to a target calls this first. Nothing happens while a writer is at work.
 
     Args:
         target: The folder or file.
@@ -234,21 +226,52 @@ def recover(target: Path, *, resuming: bool = False) -> bool:
 
     Returns:
         Whether something was finished.
+
+    Raises:
+        StorageError: What is there cannot be obeyed.
     """
+    return _finish(target, lambda journal: not (resuming or journal.kind == "folder"))
+
+
+def _finish(target: Path, wanted: Callable[[Journal], bool]) -> bool:
     staging = _names.staging_of(target)
-    leftover = staging.with_name(f"{staging.name}.old")
-    if not staging.exists() and not leftover.exists():
-        return False
-    with suppress(TargetBusyError, PermissionError):
-        _disk.remove_tree(leftover)
+    with suppress(TargetBusyError):
+        leftover = staging.with_name(f"{staging.name}.old")
+        if os.path.lexists(leftover):
+            _disk.remove_tree(leftover)
+        if not os.path.lexists(staging):
+            return False
         with publishing(target):
-            journal = Journal.load(staging)
+            journal = Journal.load(target)
             if journal is None:
                 return False
-            if is_beyond_return(target, journal) or not (resuming or journal.kind == "folder"):
-                complete(target, journal)
+            if journal.state(target) == "other":
+                raise journal.stale(target)
+            if _is_beyond_return(target, journal) or wanted(journal):
+                _complete(target, journal, sync=True)
                 return True
     return False
+
+
+def recover(path: str | os.PathLike[str]) -> bool:
+    """Finish what a run was publishing when it was interrupted, and say whether there was anything to finish.
+
+    Readers never do this, for they change nothing. The next writer does, so there is seldom a need to call it: where
+    `open` says so, or before others look at the files themselves. A run that broke off while it was still writing is
+    left as it is, for `resume=True` or `discard`.
+
+    Raises:
+        StorageError: What the run has left is not sound, belongs to another user, or to a state of the dataset that is
+            no longer there. Nothing was touched.
+
+    >>> import recordkit as rk, tempfile
+    >>> path = f"{tempfile.mkdtemp()}/train"
+    >>> _ = rk.write(path, [{"id": 1}])
+    >>> rk.recover(path)
+    False
+    """
+    targets = _names.targets_of(path)
+    return any([_finish(target, lambda _: True) for target in targets])
 
 
 @contextmanager
@@ -257,13 +280,53 @@ def publishing(target: Path) -> Iterator[None]:
 
     Raises:
         TargetBusyError: Another process is at it.
+        StorageError: The staging folder is none of ours.
     """
     staging = _names.staging_of(target)
-    if not staging.exists():
+    if not os.path.lexists(staging):
         yield
         return
+    check_folder(staging)
     lock = Lock(staging / "lock", target)
     try:
         yield
     finally:
         lock.release()
+
+
+# --- Readers
+
+
+def pending(target: Path) -> Journal | None:
+    """Return the journal of a run that was publishing a target, or is just now. Nothing is changed.
+
+    Raises:
+        StorageError: Until it is finished there is neither the old state under the name nor the new one.
+    """
+    journal = Journal.load(target, reading=True)
+    if journal is None:
+        return None
+    is_torn = journal.kind == "folder" and _journal.is_free(target)
+    if journal.kind == "extend" and journal.paths(target)[0][0].exists():
+        assert journal.old is not None
+        is_torn = target.stat().st_size != journal.old.size
+    state = journal.state(target) if is_torn else None
+    advice = f"recordkit.recover({str(target)!r}) finishes it, and so does whoever writes to it next."
+    if state == "between" or (state == "old" and journal.kind == "folder"):
+        message = f"{target}: a run that was publishing this was interrupted, or is at it just now\n  {advice}"
+        raise StorageError(message, path=str(target))
+    log.warning("%s: a run that was publishing this was interrupted, or is at it just now; %s", target, advice)
+    return journal
+
+
+def lone_manifest(path: Path) -> Path:
+    """Return where the manifest of a lone file is: in the staging folder, if it was about to be put beside the file."""
+    target = Path(os.path.abspath(path))  # noqa: PTH100 - links keep their names
+    place = _names.manifest_of(path, lone=True)
+    staged = _names.staging_of(target) / MANIFEST
+    if not staged.is_file():
+        return place
+    journal = Journal.load(target, reading=True)
+    if journal is None or not journal.lone or journal.paths(target)[0][0].exists():
+        return place
+    return staged if journal.is_in(staged) else place

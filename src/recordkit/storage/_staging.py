@@ -15,17 +15,72 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
+import stat
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from recordkit.errors import StorageError, TargetBusyError
 
 from . import _disk, _names
-from ._manifest import Shard
+from . import _side_json as declare
+from ._manifest import SHARD, Shard
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
+
+
+_ADVICE: Final = "Remove the unfinished run with recordkit.discard."
+_RUN: Final = declare.Declared("run of a writer", declare.table(declare.anything), _ADVICE)
+_NAMES: Final = ("name", "split")  # in a run, of sets of shards
+_SHARD: Final = declare.Declared("entry of a finished shard", SHARD, _ADVICE)
+_STAGED: Final = re.compile(r"shard-\d{5,}\.tfrecord(\.gz)?")
+_PART: Final = re.compile(r"part-(\d{5,})-of-(\d{5,})")
+
+
+def check_folder(staging: Path, *inner: Path) -> None:
+    """Raise if a staging folder, one in it, or the lock there, is not what a writer of ours makes.
+
+    Raises:
+        StorageError: There is a link or something else in its place, or it belongs to another user.
+    """
+    for folder in (staging, *inner):
+        try:
+            is_folder = stat.S_ISDIR(folder.lstat().st_mode)
+        except FileNotFoundError:
+            continue
+        if not is_folder:
+            message = f"{folder}: expected a folder, found a link or something else\n  It is not ours. Take it away."
+            raise StorageError(message, path=str(folder))
+        for path in (folder / "lock", folder / "run.json"):
+            with suppress(FileNotFoundError):
+                facts = path.lstat()
+                if not stat.S_ISREG(facts.st_mode) or facts.st_nlink > 1:
+                    message = f"{path}: expected a file of ours, found a link or something else\n  {_ADVICE}"
+                    raise StorageError(message, path=str(path))
+    if is_foreign(staging):
+        message = (
+            f"{staging}: an unfinished run of another user is here, and what it says is not obeyed\n"
+            "  Let that user finish it, or remove the folder."
+        )
+        raise StorageError(message, path=str(staging))
+
+
+def is_foreign(staging: Path) -> bool:
+    """Tell whether a staging folder belongs to another user. The system's own one is trusted with all else, too."""
+    try:
+        owner = staging.lstat().st_uid
+    except FileNotFoundError:
+        return False
+    if owner in (os.geteuid(), 0):
+        return False
+    import tempfile  # here, because importing it takes long and this is rare
+
+    # Some network file systems give all files to one user, whoever makes them.
+    with suppress(OSError), tempfile.TemporaryFile(dir=staging.parent) as file:
+        return os.fstat(file.fileno()).st_uid != owner
+    return True
 
 
 class Lock:
@@ -70,7 +125,9 @@ class Part:
         TargetBusyError: Another writer has it.
     """
 
-    def __init__(self, target: Path, number: int = 0, total: int = 1, *, sync: bool = True) -> None:
+    def __init__(
+        self, target: Path, number: int = 0, total: int = 1, *, sync: bool = True, mode: int | None = None
+    ) -> None:
         self.target = target
         self.number = number
         self.total = total
@@ -79,7 +136,10 @@ class Part:
         self.staging = _names.staging_of(target)
         self.folder = part_folder(self.staging, number, total)
         self.data = self.folder / "data"
+        check_folder(self.staging, self.folder, self.data)
         self._check_totals()
+        # What is made of files that others may not read is not theirs to read while it is made.
+        _disk.make_folder(self.staging, sync=False, mode=mode)
         # The names of these folders need not last before there is something in them that does: see `add`.
         _disk.make_folder(self.folder, sync=False)
         self._lock = Lock(self.folder / "lock", target)
@@ -98,7 +158,7 @@ class Part:
     @property
     def run(self) -> dict[str, Any] | None:
         """What was asked for when this part was begun; None if it was not."""
-        return load_json(self.folder / "run.json")
+        return load_run(self.folder)
 
     @run.setter
     def run(self, value: dict[str, Any]) -> None:
@@ -194,14 +254,14 @@ def part_folder(staging: Path, number: int, total: int) -> Path:
 
 def part_folders(staging: Path) -> list[Path]:
     """Return the folders of the parts that were begun."""
-    return sorted(staging.glob("part-*-of-*"))
+    return sorted(path for path in staging.glob("part-*-of-*") if _PART.fullmatch(path.name))
 
 
 def _total_of_any(staging: Path) -> int | None:
     """Return of how many parts one that was begun is; None if there is none."""
     try:
         with os.scandir(staging) as entries:
-            name = next((entry.name for entry in entries if entry.name.startswith("part-")), None)
+            name = next((entry.name for entry in entries if _PART.fullmatch(entry.name)), None)
     except FileNotFoundError:
         return None
     return None if name is None else int(name.rpartition("-of-")[2])
@@ -210,8 +270,10 @@ def _total_of_any(staging: Path) -> int | None:
 def finished_shards(folder: Path) -> tuple[Shard, ...]:
     """Return the finished shards of a part, in order: those before the first that is not there as it should be."""
     shards: list[Shard] = []
-    while (value := load_json(folder / f"shard-{len(shards):05d}.json")) is not None:
+    while (value := _load(_SHARD, path := folder / f"shard-{len(shards):05d}.json")) is not None:
         shard = Shard.from_dict(value)
+        if not _STAGED.fullmatch(shard.name):
+            raise _SHARD.error(str(path), f"name: expected that of a staged shard, found {shard.name!r}")
         if not _is_there(folder / "data", shard):
             break
         shards.append(shard)
@@ -221,15 +283,21 @@ def finished_shards(folder: Path) -> tuple[Shard, ...]:
 def _is_there(data: Path, shard: Shard) -> bool:
     stem = shard.name.split(".")[0]
     beside = [f"{stem}.rki"] + ([f"{stem}.jsonl"] if shard.skipped else [])
-    path = data / shard.name
-    return path.exists() and path.stat().st_size == shard.bytes and all((data / name).exists() for name in beside)
+    paths = [data / name for name in (shard.name, *beside)]
+    if not all(path.exists() for path in paths):
+        return False
+    for path in paths:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            message = f"{path}: expected a file of ours, found a link or something else\n  {_ADVICE}"
+            raise StorageError(message, path=str(path))
+    return paths[0].stat().st_size == shard.bytes
 
 
 def put_away(staging: Path, *, sync: bool = True) -> None:
     """Remove a staging folder, at once as far as anyone can see."""
     away = staging.with_name(f"{staging.name}.old")
     _disk.remove_tree(away)
-    if staging.exists():
+    if os.path.lexists(staging):
         _disk.rename(staging, away)
         # Before anything in it goes: half of it must not come back under the old name.
         _disk.sync_folder(staging.parent, sync=sync)
@@ -244,13 +312,21 @@ def _json(value: Any) -> bytes:
     return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def load_json(path: Path) -> dict[str, Any] | None:
-    """Return what is in one of our JSON files, None if it is not there."""
+def load_run(folder: Path) -> dict[str, Any] | None:
+    """Return what was asked for when the part in a folder was begun; None if it was not."""
+    run = _load(_RUN, folder / "run.json")
+    for name in _NAMES:
+        if run is not None and run.get(name) is not None:
+            try:
+                declare.file_name(run[name])
+            except declare.Unlike as unlike:
+                raise _RUN.error(str(folder / "run.json"), str(unlike.within(name))) from None
+    return run
+
+
+def _load(declared: declare.Declared, path: Path) -> dict[str, Any] | None:
     try:
-        loaded: dict[str, Any] = json.loads(path.read_bytes())
+        value: dict[str, Any] = declared.load(path)
     except FileNotFoundError:
         return None
-    except ValueError as error:
-        message = f"{path}: not what recordkit wrote: {error}\n  Remove the unfinished run with recordkit.discard."
-        raise StorageError(message, path=str(path)) from error
-    return loaded
+    return value

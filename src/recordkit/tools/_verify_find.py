@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Final, TypeAlias, cast
 
 from recordkit.errors import StorageError
 from recordkit.storage import LocalFile, Manifest, _names, given_file, locate
+from recordkit.storage._publish import lone_manifest, pending
 from recordkit.storage._shard_names import is_named_so, reason_left_out
 
 from ._verify_report import Problem
@@ -122,7 +123,7 @@ class _Finder:
 
     def _add(self, path: Path, expected: int | None = None) -> None:
         """Take a file, with its own manifest or that of its folder."""
-        for where in (_names.manifest_of(path, lone=True), _names.manifest_of(path.parent, lone=False)):
+        for where in (lone_manifest(path), _names.manifest_of(path.parent, lone=False)):
             manifest = self._load(where)
             shard = next((each for each in manifest.shards if each.name == path.name), None) if manifest else None
             if manifest is not None and shard is not None:
@@ -137,7 +138,9 @@ class _Finder:
             missing = None if shard.name in names else "the manifest lists it, and it is not there"
             file = LocalFile(_names.inside(folder, shard.name, where))
             self.found.candidates.append(Candidate(file, shard, True, manifest.schema, None, missing))
-        for name in sorted(names - {shard.name for shard in manifest.shards}):
+        journals = [pending(target) for target in _names.targets_of(folder)]
+        unfinished = {name for journal in journals if journal is not None for name in journal.shards()}
+        for name in sorted(names - {shard.name for shard in manifest.shards} - unfinished):
             if is_named_so(name) and reason_left_out(name) is None:
                 words = "not in the manifest: it does not belong to the dataset, and a glob would read it all the same"
                 self.found.problems.append(Problem(str(folder / name), "not_in_manifest", words))

@@ -86,6 +86,8 @@ class Scenario:
             rows it did not redo.
         look: Opens the dataset and returns what a reader sees, for what is done to a dataset that is there: then hidden
             files may be anywhere, and may stay once the new state is there.
+        read: Opens the target and returns what a reader sees; or says that it is to be recovered first, where there is
+            nothing under its name, or only part of what is being added.
         only_look: Whether files do not count at all, and old and new are what `look` returns.
     """
 
@@ -103,6 +105,7 @@ class Scenario:
     finishes: str = ""
     finished_rows: int = 0
     look: Step | None = None
+    read: Step | None = None
     only_look: bool = False
 
     def seen(self, tree: Tree) -> Tree:
@@ -265,7 +268,7 @@ class Harness:
             succeed(self._run(scenario, scenario.write, root, log=log))
             operations, after = tuple(read_log(log, root)), snapshot(root)
         old, new = scenario.seen(before), scenario.seen(after)
-        views = () if scenario.look is None else tuple(self._view(scenario, tree) for tree in (before, after))
+        views = tuple(self._view(scenario, tree) for tree in (before, after)) if scenario.look or scenario.read else ()
         recording = Recording(scenario, before, after, old, new, operations, start, scenario.write, views=views)
         assert not views or views[0] != views[1], "a reader sees no change"
         assert operations, "the shim saw nothing"
@@ -273,9 +276,10 @@ class Harness:
         return recording
 
     def _view(self, scenario: Scenario, tree: Tree) -> Any:
-        assert scenario.look is not None
+        look = scenario.look or scenario.read
+        assert look is not None
         with self.place(tree) as root:
-            outcome = self._run(scenario, scenario.look, root)
+            outcome = self._run(scenario, look, root)
         succeed(outcome)
         return outcome.value
 
@@ -296,7 +300,7 @@ class Harness:
         scenario = recording.scenario
         if not scenario.needs_recover and (found := self._check(recording, tree, "after the crash")):
             return found
-        if scenario.look is not None and (found := self._looked(recording, tree)):
+        if (scenario.look or scenario.read) is not None and (found := self._looked(recording, tree)):
             return found
         ways = [self._recovered, self._resumed]
         if scenario.discard is not None:
@@ -320,15 +324,23 @@ class Harness:
         return [f"{when}: {wrong}"] if wrong else []
 
     def _looked(self, recording: Recording, tree: Tree) -> list[str]:
-        """Let a reader look."""
+        """Let a reader look, who changes nothing."""
         scenario = recording.scenario
-        assert scenario.look is not None
+        look = scenario.look or scenario.read
+        assert look is not None
         with self.place(tree) as root:
-            outcome = self._run(scenario, scenario.look, root)
+            outcome = self._run(scenario, look, root)
+            changes = differences(snapshot(root), tree)
         if outcome.error or outcome.signal:
-            return [f"{scenario.look} after the crash: {ending(outcome)}"]
+            return [f"{look} after the crash: {ending(outcome)}"]
+        if changes:
+            return [f"{look} after the crash: a reader changed this: {line}" for line in changes]
         wanted = recording.views
-        if not scenario.only_look:
+        if scenario.look is None:
+            is_there = any(name == scenario.target for name in tree)
+            if scenario.needs_recover or not is_there:
+                wanted = (*wanted, "to be recovered")
+        elif not scenario.only_look:
             wanted = (wanted[scenario.seen(tree) == recording.new],)
         return [] if outcome.value in wanted else [f"a reader sees {outcome.value}\n    and not {wanted}"]
 

@@ -95,8 +95,16 @@ def break_off(folder: str, **options: Any) -> None:
 
 
 def recover(folder: str, *, target: str = "train") -> None:
-    """Do what opening does first."""
-    storage.recover(Path(folder, target))
+    """Finish what was being published."""
+    rk.recover(Path(folder, target))
+
+
+def look(folder: str, *, target: str = "train") -> list[int] | str:
+    """Return what a reader sees: the numbers of all rows, or in a word why there are none."""
+    try:
+        return [int(row["id"]) for row in rk.open(Path(folder, target))]
+    except rk.StorageError as error:
+        return "to be recovered" if f"recordkit.recover({str(Path(folder, target))!r})" in str(error) else "nothing"
 
 
 def discard(folder: str, *, target: str = "train") -> None:
@@ -125,6 +133,7 @@ def creating(name: str, *, old_renames: bool = False, overwrite: bool = False, *
         resume=Step("go_on", both),
         prepare=Step("create", {**options, "first": 3}) if overwrite else None,
         recover=Step("recover", target),
+        read=Step("look", target),
         discard=Step("discard", target),
         # Between two renames there is nothing under the name.
         needs_recover=old_renames and overwrite,
@@ -143,7 +152,6 @@ def appending(name: str, **options: Any) -> Scenario:
         prepare=Step("create", options),
         write=Step("append", target),
         resume=Step("append_on", target),
-        is_safe_to_repeat=False,
         needs_recover=True,
         finished_rows=2,
     )
