@@ -9,15 +9,15 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from recordkit import _core
 from recordkit.columns import Batch
-from recordkit.errors import MalformedPayloadError, SchemaError
-from recordkit.schema import Schema
-from recordkit.storage import LocalFile
+from recordkit.errors import MalformedPayloadError, SchemaError, StorageError
+from recordkit.storage import LocalFile, schema_through
 
 from ._ahead import Ahead
 from ._batching import Columns, Part
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recordkit.records import Chunk
+    from recordkit.schema import Schema
     from recordkit.storage import Layer, RecordFile
 
 
@@ -47,7 +48,8 @@ class Stack:
     def __init__(self, layers: Sequence[Layer] = ()) -> None:
         self.layers = tuple(layers)
         self.deletes = any(layer.deleted for layer in self.layers)
-        self._checked: set[str] = set()
+        self._places = {layer.path: place for place, layer in enumerate(self.layers)}
+        self._covered: dict[str, tuple[int, ...]] = {}
         self._aheads: OrderedDict[tuple[Any, ...], Ahead] = OrderedDict()
         self._deleted: dict[str, NDArray[np.int64]] = {}
         self._lock = threading.Lock()
@@ -90,16 +92,7 @@ class Stack:
 
     def schema(self, base: Schema | None) -> Schema | None:
         """Return the fields that are seen through the layers."""
-        if base is None or not self.layers:
-            return base
-        fields: dict[str, Any] = dict(base.fields)
-        sequences: dict[str, Any] = dict(base.sequences)
-        for layer in self.layers:
-            for name in layer.hides:
-                fields.pop(name, None)
-                sequences.pop(name, None)
-            fields.update(layer.schema.fields)
-        return Schema(fields, sequences=sequences)
+        return base if base is None or not self.layers else schema_through(self.layers, base)
 
     def check(self, file: RecordFile) -> None:
         """Raise if a layer is not for a file as it is now. Looked at once.
@@ -107,12 +100,34 @@ class Stack:
         Raises:
             StorageError: The file has changed, or is none of those.
         """
-        if file.name in self._checked:
-            return
-        for layer in self.layers:
-            layer.check(file)
-        with self._lock:
-            self._checked.add(file.name)
+        self._covers(file)
+
+    def covers(self, layer: Layer, file: RecordFile) -> int:
+        """Return how many records of a file a layer is for; those behind them hold themselves what is seen of them.
+
+        Raises:
+            StorageError: The file has changed, or is none of those.
+        """
+        return self._covers(file)[self._places[layer.path]]
+
+    def own(self, file: RecordFile) -> int:
+        """Return how many records of a file hold what those of the whole base do, all but those that were appended
+        when there were layers; and all where it cannot be told."""
+        try:
+            return min(
+                (count for layer, count in zip(self.layers, self._covers(file), strict=True) if layer.alters),
+                default=_ALL,
+            )
+        except StorageError:
+            return _ALL  # reading tells of it
+
+    def _covers(self, file: RecordFile) -> tuple[int, ...]:
+        found = self._covered.get(file.name)
+        if found is None:
+            found = tuple(layer.covers(file) for layer in self.layers)
+            with self._lock:
+                self._covered[file.name] = found
+        return found
 
     def file_of(self, layer: Layer, file: RecordFile) -> RecordFile:
         """Return the file of a layer that stands beside one of the base."""
@@ -142,12 +157,13 @@ class Stack:
             if self.deletes:
                 self.check(file)
             name = _name_of(file)
-            each = [layer.deleted[name] for layer in self.layers if name in layer.deleted]
+            each = [layer.deleted[name] for layer in self.layers if name in layer.deleted and self.covers(layer, file)]
             found = self._deleted[file.name] = np.unique(np.concatenate(each)) if each else _NONE
         return found
 
 
 _NONE = np.empty(0, np.int64)
+_ALL = 1 << 62
 
 
 def _name_of(file: RecordFile) -> str:
@@ -198,12 +214,24 @@ class Layered:
     def _beside(self, layer: Layer, columns: Columns, part: Part, start: int, stop: int) -> Batch:
         """Return what a layer has for records [start, stop) of a part."""
         assert part.file is not None
+        end = start + self._covered(layer, part, start, stop)
+        if end < stop:
+            own = columns.batch(part, end, stop)
+            return own if end == start else Batch.joined([self._beside(layer, columns, part, start, end), own])
         first = part.following(start, stop)
         if first is not None:
             return self.stack.ahead(layer, columns, part.file).batch(first, first + stop - start)
         file = self.stack.file_of(layer, part.file)
         fetched = Part(file.fetch(part.record_numbers(start, stop)), file.name, file)
         return columns.batch(fetched, 0, stop - start)
+
+    def _covered(self, layer: Layer, part: Part, start: int, stop: int) -> int:
+        """Return how many of records [start, stop) of a part a layer is for: the first ones."""
+        assert part.file is not None
+        covers = self.stack.covers(layer, part.file)
+        if part.numbers is None:
+            return min(max(covers - part.chunk.first_record - start, 0), stop - start)
+        return int(np.searchsorted(part.numbers[start:stop], covers))
 
     def joined(self, parts: Sequence[Part]) -> Batch:
         """Return the records of all parts as columns."""
@@ -229,6 +257,9 @@ class Layered:
         row = self.base.row(part)
         for layer, columns in self.added:
             assert part.file is not None
+            if not self._covered(layer, part, 0, 1):
+                row |= columns.row(part)
+                continue
             file = self.stack.file_of(layer, part.file)
             row |= columns.row(Part(file.fetch_one(int(part.record_numbers(0, 1)[0])), file.name, file))
         return {name: row[name] for name in self.order}
@@ -281,19 +312,35 @@ def merged_chunk(part: Part, base: Schema, stack: Stack, *, sure: bool = True) -
         sure: Whether that is all they hold. Where it was told from some of them, others may have a feature under the
             name of one that was added.
     """
+    assert part.file is not None
+    # Between those that were appended at different times, which hold different things.
+    ends = {stack.covers(layer, part.file) for layer in stack.layers}
+    numbers = part.record_numbers(0, len(part.chunk))
+    cuts = sorted({0, len(numbers), *(int(np.searchsorted(numbers, end)) for end in ends)})
+    pieces = [_merged(part.cut(start, stop), base, stack, sure=sure) for start, stop in pairwise(cuts)]
+    return pieces[0] if len(pieces) == 1 else _core.join(pieces)
+
+
+def _merged(part: Part, base: Schema, stack: Stack, *, sure: bool) -> Chunk:
+    """Do it for records that the same layers are for."""
+    assert part.file is not None
     chunk = part.chunk
     sequence = bool(base.sequences)
     owners = stack.owners(base)
-    hidden = {
-        feature for name in base.names if owners.get(name, stack) is not None for feature in base.wire_names(name)
-    }
-    if not sure:
-        hidden |= {of for layer in stack.layers for name in layer.schema.names for of in layer.schema.wire_names(name)}
+    first = int(part.record_numbers(0, 1)[0]) if len(chunk) else 0
+    beside = [layer for layer in stack.layers if stack.covers(layer, part.file) > first]
+    schemas = [base]
+    if not sure or len(beside) < len(stack.layers):
+        schemas += [layer.schema for layer in stack.layers]
+    inside = {name for name, layer in owners.items() if layer is None or layer not in beside}
+    features = [(name, feature) for of in schemas for name in of.names for feature in of.wire_names(name)]
+    hidden = {feature for name, feature in features if name not in inside}
+    hidden -= {feature for name, feature in features if name in inside}
     if hidden:
         chunk = rewritten(part, chunk, hidden, sequence=sequence)
-    for layer in stack.layers:
+    for layer in beside:
         kept = [name for name in layer.schema.names if owners.get(name) is layer]
-        if not kept or part.file is None:
+        if not kept:
             continue
         tail = stack.file_of(layer, part.file).fetch(part.record_numbers(0, len(part.chunk)))
         gone = {feature for name in layer.schema.names if name not in kept for feature in layer.schema.wire_names(name)}

@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 from recordkit.errors import StorageError
 from recordkit.records import NO_LIMIT
 from recordkit.schema import Schema
-from recordkit.storage import Layer, LocalFile, OpenFiles, RecordFile, given_file, layers_of, locate
+from recordkit.storage import Layer, LocalFile, OpenFiles, RecordFile, given_file, layers_over, locate
 from recordkit.workers import AUTO, Workers
 
 from ._damage_log import DamageLog
@@ -133,16 +133,7 @@ def _files(located: Located | None, max_record_bytes: int) -> list[RecordFile]:
 
 def _layers(located: Located, overlays: bool | Sequence[str | os.PathLike[str]]) -> list[Layer]:
     """Return the layers over these files, oldest first: those beside them, then those that were named."""
-    folders = list(dict.fromkeys(path.parent for path in located.files))
-    found = [layer for folder in folders for layer in layers_of(folder)]
-    names = {path.name for path in located.files}
-    found = [layer for layer in found if names & set(layer.base)]
-    if found and len(folders) > 1:
-        message = (
-            f"{found[0].path}: this was changed about the files of one folder, and {len(folders)} are opened together\n"
-            "  Open them one by one, or without: overlays=False."
-        )
-        raise StorageError(message, path=str(found[0].path))
+    found = layers_over(located.files, located.manifest)
     return found + [Layer.load(Path(path)) for path in (overlays if not isinstance(overlays, bool) else ())]
 
 

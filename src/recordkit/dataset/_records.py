@@ -196,6 +196,8 @@ class Records:
 
     def _inferred(self) -> Schema | None:
         samples = self._many_samples()
+        if self.stack:
+            samples = self._own_of(samples)
         if not samples:
             return Schema({})
         try:
@@ -209,6 +211,15 @@ class Records:
         # Other messages may pass for Examples all of whose fields are unknown, such as the events of TensorBoard.
         longest = max(int(part.chunk.lengths.max()) for part in samples)
         return schema if schema.names or longest <= _EMPTY_EXAMPLE else None
+
+    def _own_of(self, samples: list[Part]) -> list[Part]:
+        """Return those that are as the layers were made for, without those that were appended to a file later."""
+        named = {file.name: file for file in self.files}
+        cut = []
+        for part in samples:
+            own = self.stack.own(named[part.path or ""]) - part.chunk.first_record
+            cut.append(part.cut(0, max(0, min(own, len(part.chunk)))))
+        return [part for part in cut if len(part.chunk)] or samples
 
     @property
     def tolerant(self) -> bool:
@@ -301,7 +312,24 @@ class Records:
             for at, file in enumerate(files):
                 here = which == at
                 inside[here] = physical(self.stack.deleted(file), inside[here])
-        return read(files if layer is None else [self.stack.file_of(layer, file) for file in files], which, inside)
+        if layer is not None:
+            files, which = self._beside(files, layer, which, inside)
+        return read(files, which, inside)
+
+    def _beside(
+        self, files: list[RecordFile], layer: Layer, which: NDArray[np.int64], inside: NDArray[np.int64]
+    ) -> tuple[list[RecordFile], NDArray[np.int64]]:
+        """Return which files hold a layer's fields of some records: its own, and those of records behind all it is for."""
+        covers = np.array([self.stack.covers(layer, file) for file in files], np.int64)
+        itself = inside >= covers[which]
+        if not itself.any():
+            return [self.stack.file_of(layer, file) for file in files], which
+        places, which = np.unique(2 * which + itself, return_inverse=True)
+        found = [files[place // 2] for place in places.tolist()]
+        return [
+            file if place % 2 else self.stack.file_of(layer, file)
+            for file, place in zip(found, places.tolist(), strict=True)
+        ], which
 
 
 class Fetched:

@@ -9,7 +9,19 @@ from ._create import append, create, discard, go_on_with, quarantined, write
 from ._damage import Damage
 from ._fetch import InMemory, fetch, fetch_later
 from ._index import Fingerprint, Index
-from ._layers import Base, Layer, brief_facts, layer_facts, layers_of, new_layer, remove_layer, settle, write_layer
+from ._layers import (
+    Base,
+    Layer,
+    brief_facts,
+    layer_facts,
+    layers_of,
+    layers_over,
+    new_layer,
+    remove_layer,
+    schema_through,
+    settle,
+    write_layer,
+)
 from ._locate import Located, locate
 from ._manifest import Manifest, Shard
 from ._names import inside, is_lone_file, manifest_of
@@ -56,6 +68,7 @@ __all__ = [
     "is_lone_file",
     "layer_facts",
     "layers_of",
+    "layers_over",
     "locate",
     "manifest_of",
     "new_layer",
@@ -63,6 +76,7 @@ __all__ = [
     "read_text_index",
     "recover",
     "remove_layer",
+    "schema_through",
     "settle",
     "walk",
     "write",

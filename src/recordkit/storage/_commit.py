@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from functools import reduce
 from operator import and_
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import recordkit
 from recordkit import _core
 from recordkit.errors import StorageError, TargetExistsError
 from recordkit.schema import Schema
 
-from . import _disk, _journal, _layers, _names, _publish, _staging
+from . import _disk, _existing, _journal, _layers, _names, _publish, _staging
 from ._index import Fingerprint
 from ._manifest import Manifest, Shard
 from ._writer import Written
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from ._existing import Existing
     from ._staging import Part
     from ._writer import Writer
+
+
+_PACKED: Final = ("compression", "level", "library")
 
 
 def commit(path: str | os.PathLike[str], *, sync: bool = True) -> Written:
@@ -117,7 +121,8 @@ def publish_new(writer: Writer, *, lone: bool) -> None:
 
 def _publish_parts(target: Path, parts: list[Part], metadata: Mapping[str, Any] | None, *, sync: bool) -> Written:
     """Put the shards of all parts into one folder, and that under its name."""
-    run = _common_run(target, parts)
+    # What is made of files that are compressed in different ways is as they are.
+    run = _common_run(target, parts, _PACKED if metadata is not None else ())
     if metadata is None and _layers.is_brief(run.get("metadata") or {}):
         message = f"{target}: fields that are being added\n  Call add_fields again: it goes on where it broke off."
         raise StorageError(message, path=str(target))
@@ -168,15 +173,15 @@ def _set_of(part: Part) -> str:
     return str(run.get("split") or run["name"])
 
 
-def _common_run(target: Path, parts: list[Part]) -> dict[str, Any]:
-    """Return what was asked for in all parts alike."""
+def _common_run(target: Path, parts: list[Part], mixed: Sequence[str] = ()) -> dict[str, Any]:
+    """Return what was asked for in all parts alike, but for what may differ."""
     runs = [part.run or {} for part in parts]
     # A part without rows may have no schema: nothing has defined one.
     first = next((number for number, run in enumerate(runs) if run.get("schema") is not None), 0)
     for number, (run, part) in enumerate(zip(runs, parts, strict=True)):
         bare = run.get("schema") is None and not any(shard.records for shard in part.shards)
         for name in dict.fromkeys([*runs[first], *run]):
-            if name in ("overwrite", "rows", "split", "mode") or (name == "schema" and bare):
+            if name in ("overwrite", "rows", "split", "mode", *mixed) or (name == "schema" and bare):
                 continue
             if run.get(name) != runs[first].get(name):
                 message = (
@@ -202,10 +207,10 @@ def publish_appended(writer: Writer, *, resume: bool) -> None:
     target = part.target
     with _publish.publishing(target):
         where = _names.manifest_of(target, lone=False)
-        manifest = Manifest.load(where)
-        if manifest is None or manifest.schema != writer.schema:
-            message = f"{target}: the dataset has changed while rows were being appended to it\n  Nothing was added."
-            raise StorageError(message, path=str(target))
+        existing = _existing.of_folder(target)
+        manifest = existing.manifest
+        if manifest is None or existing.schema != writer.schema:
+            raise _changed(target)
         if resume and _is_last(manifest, part.shards):
             raise _is_there(part)
         run = part.run or {}
@@ -219,7 +224,7 @@ def publish_appended(writer: Writer, *, resume: bool) -> None:
             shard_name = _names.shard_name(name, len(shards), total, _names.suffix(shard.compression))
             moves += _like(_publish.moves_of(shard, part.data, shard_name, target, target / _names.SIDE), mode)
             shards.append(_renamed(shard, shard_name))
-        new = manifest.with_shards(tuple(shards), _operation("append", run))
+        new = _seen_so(manifest, existing).with_shards(tuple(shards), _operation("append", run))
         _publish.publish(target, "append", moves, new, overwrite=True, sync=writer._options.sync, mode=mode)
     part.release()
 
@@ -250,6 +255,21 @@ def _is_there(part: Part) -> TargetExistsError:
     return TargetExistsError(message, path=str(part.target))
 
 
+def _seen_so(manifest: Manifest, existing: Existing) -> Manifest:
+    """Return the manifest of files that hold records with the fields that are seen, too."""
+    if manifest.schema is None or existing.schema is None or not existing.layers:
+        return manifest
+    return replace(manifest, schema=_layers.schema_with(manifest.schema, existing.schema))
+
+
+def _changed(target: Path, what: str = "dataset") -> StorageError:
+    message = (
+        f"{target}: the {what} has changed while rows were being appended to it\n"
+        f"  Nothing was added. To append them to what is there now: recordkit.discard({str(target)!r}), and again."
+    )
+    return StorageError(message, path=str(target))
+
+
 def publish_extended(writer: Writer, *, existing: Existing, resume: bool) -> None:
     """Put the records of a writer behind those of a lone file."""
     part = writer._part
@@ -259,9 +279,10 @@ def publish_extended(writer: Writer, *, existing: Existing, resume: bool) -> Non
     old_size = facts.bytes
     staged = part.data / shard.name
     with _publish.publishing(target):
-        if Fingerprint.of(target) != existing.fingerprint:
-            message = f"{target}: the file has changed while rows were being appended to it\n  Nothing was added."
-            raise StorageError(message, path=str(target))
+        layers = _layers.layers_over([target], existing.manifest)
+        same = [layer.path for layer in layers] == [layer.path for layer in existing.layers]
+        if not same or Fingerprint.of(target) != existing.fingerprint:
+            raise _changed(target, "file")
         if resume and shard.records and _ends_like(target, old_size, staged, existing.manifest):
             raise _is_there(part)
         if target.stat().st_size > old_size:  # a torn record, which may be cut off
@@ -273,13 +294,16 @@ def publish_extended(writer: Writer, *, existing: Existing, resume: bool) -> Non
         manifest = None
         side = _names.side_of(target, lone=True)
         kept = side / f"{target.name}.rki"
-        if existing.manifest is not None or kept.exists():
+        after = {"records": facts.records, "digest": facts.digest.hexdigest()}
+        # Layers need to be told which of the records they are for.
+        before = existing.manifest or (Manifest(schema=None, shards=()) if layers else None)
+        if before is not None or kept.exists():
             facts.read(staged)
             index = part.data / "whole.rki"
             _disk.write_new(index, facts.index.to_bytes(Fingerprint.of_joined(target, old_size, staged)), sync=True)
             moves.append((index, kept))
-        if existing.manifest is not None:
-            (before,) = existing.manifest.shards
+        if before is not None:
+            earlier = before.shards[0] if before.shards else None
             whole = Shard(
                 name=target.name,
                 records=facts.records,
@@ -288,15 +312,15 @@ def publish_extended(writer: Writer, *, existing: Existing, resume: bool) -> Non
                 crc32c=f"{facts.crc:08x}",
                 digest=facts.digest.hexdigest(),
                 compression=facts.compression,
-                rows=before.rows + shard.rows,
-                skipped=before.skipped + shard.skipped,
-                split=before.split,
+                rows=(earlier.rows if earlier is not None else after["records"]) + shard.rows,
+                skipped=(earlier.skipped if earlier is not None else 0) + shard.skipped,
+                split=earlier.split if earlier is not None else target.name,
             )
-            operation = _operation("append", part.run or {})
-            manifest = existing.manifest.with_shards((), operation).with_only(whole)
+            operation = _operation("append", part.run or {}) | ({_layers.AFTER: after} if layers else {})
+            manifest = _seen_so(before, existing).with_shards((), operation).with_only(whole)
             if shard.skipped:
                 path = side / "quarantine" / f"{target.name}.jsonl"
-                moves.append(_joined_quarantine(part, path, more=before.skipped > 0))
+                moves.append(_joined_quarantine(part, path, more=earlier is not None and earlier.skipped > 0))
         _disk.sync_folder(part.data, sync=writer._options.sync)
         _publish.publish(
             target,

@@ -13,15 +13,20 @@ from recordkit.errors import CorruptRecordError, StorageError
 from recordkit.schema import Schema
 
 from . import _names
+from ._bytes import LocalFile
 from ._index import Fingerprint, IndexBuilder
+from ._layers import layers_over, schema_through
 from ._manifest import Manifest
+from ._record_file import RecordFile
 from ._shard_file import new_digest
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from recordkit.records import Chunk
 
+    from ._layers import Layer
     from ._manifest import Shard
     from ._options import Compression
 
@@ -34,16 +39,19 @@ class Existing:
     """A dataset or a lone file.
 
     Attributes:
-        schema: What its records hold; None if they are not Examples.
+        schema: The fields that a reader sees, those that were added beside the records included; None if they are not
+            Examples.
         manifest: None for a file that others wrote.
         facts: Of a lone file.
         fingerprint: Of a lone file, to see that it does not change.
+        layers: What was changed beside the records.
     """
 
     schema: Schema | None
     manifest: Manifest | None
     facts: Facts
     fingerprint: Fingerprint
+    layers: Sequence[Layer]
 
     @property
     def compression(self) -> Compression:
@@ -64,7 +72,12 @@ def of_folder(target: Path) -> Existing:
             f"{target}: no dataset of recordkit is there\n  It has no {_names.SIDE}/manifest.json to add shards to."
         )
         raise StorageError(message, path=str(target))
-    return Existing(manifest.schema, manifest, Facts(None), Fingerprint(0, 0, 0))
+    layers = layers_over([target / shard.name for shard in manifest.shards], manifest)
+    return Existing(_seen(layers, manifest.schema), manifest, Facts(None), Fingerprint(0, 0, 0), layers)
+
+
+def _seen(layers: Sequence[Layer], schema: Schema | None) -> Schema | None:
+    return schema if schema is None else schema_through(layers, schema)
 
 
 def of_file(target: Path, *, cut_torn_tail: bool) -> Existing:
@@ -84,14 +97,17 @@ def of_file(target: Path, *, cut_torn_tail: bool) -> Existing:
         (facts.bytes, f"{facts.crc:08x}")
     ]:
         manifest = None  # of another file that had this name before
-    schema = manifest.schema if manifest is not None else _told_schema(facts.first)
-    return Existing(schema, manifest, facts, fingerprint)
+    layers = layers_over([target], manifest)
+    file = RecordFile(LocalFile(target))
+    own = min((layer.covers(file) for layer in layers if layer.alters), default=facts.records)
+    schema = manifest.schema if manifest is not None else None
+    if schema is None and facts.first is not None:
+        schema = _told_schema(facts.first.slice(0, own))
+    return Existing(_seen(layers, schema), manifest, facts, fingerprint, layers)
 
 
-def _told_schema(first: Chunk | None) -> Schema | None:
+def _told_schema(first: Chunk) -> Schema | None:
     """Return the schema that the first records tell, None if they are not Examples."""
-    if first is None:
-        return None
     try:
         return Schema.infer(first)
     except ValueError:

@@ -17,6 +17,7 @@ import re
 import time
 import zlib
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -31,17 +32,21 @@ from . import _side_json as declare
 from ._bytes import LocalFile
 from ._manifest import MOST_INFLATED, Manifest, is_possible
 from ._places import find_beside
+from ._publish import lone_manifest
 from ._record_file import RecordFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
+    from ._manifest import Shard
+
 log = logging.getLogger("recordkit")
 
 KEY: Final = "recordkit.layer"  # of a manifest's metadata
+AFTER: Final = "after"  # of an entry of a lineage: what a lone file held before more was appended
 _NUMBERED: Final = re.compile(r"(\d+)-.+")
 _FACTS: Final = declare.Declared(
     "overlay",
@@ -96,6 +101,34 @@ class Base:
             file = RecordFile(LocalFile(local.path))  # the manifest speaks of what was there before
         return cls(local.path.name, file.digest, file.count, facts.st_size, facts.st_mtime_ns)
 
+    def is_start_of(self, path: Path) -> bool:
+        """Tell whether a lone file is the one that this was, with more records that were appended to it."""
+        manifest, shard = lone_shard(path)
+        if manifest is None or shard is None:
+            return False
+        return {"records": self.records, "digest": self.digest} in [of.get(AFTER) for of in manifest.lineage]
+
+    def is_gone(self, path: Path) -> bool:
+        """Tell whether another lone file was written in the place of this one, with a manifest of its own."""
+        facts = path.stat()
+        if (facts.st_size, facts.st_mtime_ns) == (self.size, self.changed_at):
+            return False
+        _, shard = lone_shard(path)
+        return shard is not None and shard.digest != self.digest and not self.is_start_of(path)
+
+
+def lone_shard(path: Path) -> tuple[Manifest | None, Shard | None]:
+    """Return the manifest of a lone file and what it says of it, None twice if it is not of the file that is there."""
+    where = lone_manifest(path)
+    manifest = Manifest.load(where)
+    if manifest is None or len(manifest.shards) != 1 or manifest.shards[0].bytes != path.stat().st_size:
+        return None, None
+    (shard,) = manifest.shards
+    # The manifest gets its name after the file has got its bytes.
+    if path.stat().st_mtime_ns > where.stat().st_ctime_ns and RecordFile(LocalFile(path)).digest != shard.digest:
+        return None, None
+    return manifest, shard
+
 
 def _manifest_time(path: Path) -> int:
     """Return when the manifest that rules a file was last changed."""
@@ -114,6 +147,7 @@ class Layer:
         files: The files with the added fields, by name of the base's file.
         hides: The fields that are not seen through it, those that it replaces included.
         deleted: The numbers of deleted records, in rising order, by name of the base's file.
+        home: The folder of the base, for a layer that is kept there; None for one that is kept elsewhere.
     """
 
     path: Path
@@ -122,10 +156,11 @@ class Layer:
     files: Mapping[str, RecordFile]
     hides: frozenset[str]
     deleted: Mapping[str, NDArray[np.int64]]
+    home: Path | None = None
 
     @classmethod
-    def load(cls, path: Path) -> Layer:
-        """Return the layer in a folder.
+    def load(cls, path: Path, home: Path | None = None) -> Layer:
+        """Return the layer in a folder, which is kept with the files of `home` or elsewhere.
 
         Raises:
             StorageError: It is none.
@@ -148,6 +183,7 @@ class Layer:
             },
             hides=frozenset(facts["hides"]),
             deleted=Tombstones(where, base, facts["deleted"]),
+            home=home,
         )
         layer._check_fits(where, facts, manifest)
         return layer
@@ -200,7 +236,7 @@ class Layer:
         """
         local = file.file
         assert isinstance(local, LocalFile)
-        bound = self.base.get(local.path.name)
+        bound = self._bound(local.path)
         if bound is None:
             message = (
                 f"{file.name}: the overlay {self.path.name} knows nothing of this file\n"
@@ -229,10 +265,54 @@ class Layer:
             )
             raise StorageError(message, path=file.name)
 
+    def _bound(self, path: Path) -> Base | None:
+        """Return what this layer knows of a file, None if it is not for it."""
+        return self.base.get(path.name) if self.home in (None, path.parent) else None
+
+    def covers(self, file: RecordFile) -> int:
+        """Return how many records of a file, from its first on, this layer is for.
+
+        Those behind them were appended when the layer was there: they hold themselves what is seen of them.
+
+        Raises:
+            StorageError: The file has changed otherwise, or is none of those.
+        """
+        local = file.file
+        assert isinstance(local, LocalFile)
+        bound = self._bound(local.path)
+        if bound is None and self.home is not None:
+            if not self.alters or (file.shard is not None and local.path.parent == self.home):
+                return 0
+        elif bound is not None and local.path.stat().st_size > bound.size and bound.is_start_of(local.path):
+            if bound.name in self.files:
+                self._check_own(self.files[bound.name])
+            return bound.records
+        self.check(file)
+        assert bound is not None
+        return bound.records
+
+    @property
+    def alters(self) -> bool:
+        """Whether other fields are seen through it than without."""
+        return bool(self.schema.names or self.hides)
+
     @property
     def name(self) -> str:
         """What it adds, hides or deletes, in a word."""
         return self.path.name.partition("-")[2] or self.path.name
+
+    def is_for(self, paths: Iterable[Path], shards: Container[str] = ()) -> bool:
+        """Tell whether this layer is for one of some files, or for others of the dataset that has these shards.
+
+        It is not for a lone file that was written over the one it was made for.
+        """
+        if any(name in shards for name in self.base):
+            return True
+        known = [(path, bound) for path in paths if (bound := self._bound(path)) is not None]
+        gone = [path for path, bound in known if not shards and bound.is_gone(path)]
+        if gone:
+            log.info("%s: left out, for %s was written anew", self.path, gone[0])
+        return len(known) > len(gone)
 
     @cached_property
     def empty(self) -> bool:
@@ -274,7 +354,68 @@ class Tombstones(Mapping[str, "NDArray[np.int64]"]):
 
 def layers_of(folder: Path) -> tuple[Layer, ...]:
     """Return the layers that are kept with the files of a folder, oldest first."""
-    return tuple(Layer.load(path) for _, path in sorted(_numbered(folder)))
+    return tuple(Layer.load(path, folder) for _, path in sorted(_numbered(folder)))
+
+
+def layers_over(paths: Sequence[Path], manifest: Manifest | None) -> list[Layer]:
+    """Return the layers that are kept with some files and are for them, oldest first.
+
+    Args:
+        paths: The files.
+        manifest: That of their folder or of the lone file.
+
+    Raises:
+        StorageError: Files of several folders are seen differently through them.
+    """
+    folders = list(dict.fromkeys(path.parent for path in paths))
+    shards = {shard.name for shard in manifest.shards} if manifest is not None and len(folders) == 1 else set()
+    found = [layer for folder in folders for layer in layers_of(folder) if layer.is_for(paths, shards)]
+    fields = [layer for layer in found if layer.alters]
+    if fields and len(folders) > 1:
+        message = (
+            f"{fields[0].path}: this was changed about the files of one folder, and {len(folders)} are opened together"
+            "\n  Open them one by one, or without: overlays=False."
+        )
+        raise StorageError(message, path=str(fields[0].path))
+    return found
+
+
+def schema_through(layers: Sequence[Layer], base: Schema) -> Schema:
+    """Return the fields that are seen of records that have those of `base`."""
+    fields: dict[str, Any] = dict(base.fields)
+    sequences: dict[str, Any] = dict(base.sequences)
+    for layer in layers:
+        for name in layer.hides:
+            fields.pop(name, None)
+            sequences.pop(name, None)
+        fields.update(layer.schema.fields)
+    return Schema(fields, sequences=sequences)
+
+
+def schema_with(base: Schema, seen: Schema) -> Schema:
+    """Return what a file's old records hold and also those that were appended with the fields that are seen.
+
+    A field that they lack may be missing. One that they have with another type is in none.
+    """
+
+    def common(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+        fields = {}
+        for name, declared in old.items():
+            if name not in new:
+                fields[name] = _optional(declared)
+            elif declared == new[name]:
+                fields[name] = declared
+            elif _optional(declared) == _optional(new[name]):
+                fields[name] = _optional(declared)
+        return fields
+
+    return Schema(common(base.fields, seen.fields), sequences=common(base.sequences, seen.sequences))
+
+
+def _optional(declared: Any) -> Any:
+    changed = copy(declared)
+    object.__setattr__(changed, "optional", True)
+    return changed
 
 
 def _numbered(folder: Path) -> Iterable[tuple[int, Path]]:
