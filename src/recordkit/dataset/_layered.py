@@ -112,7 +112,8 @@ class Stack:
 
     def own(self, file: RecordFile) -> int:
         """Return how many records of a file hold what those of the whole base do, all but those that were appended
-        when there were layers; and all where it cannot be told."""
+        when there were layers; and all where it cannot be told.
+        """
         try:
             return min(
                 (count for layer, count in zip(self.layers, self._covers(file), strict=True) if layer.alters),

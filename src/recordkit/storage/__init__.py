@@ -4,6 +4,7 @@ What is on disk is written down in docs/format.
 """
 
 from ._bytes import ByteFile, LocalFile, ObjectFile, OpenFiles, PipeFile, given_file
+from ._changes import changing
 from ._commit import commit, commit_with
 from ._create import append, create, discard, go_on_with, quarantined, write
 from ._damage import Damage
@@ -56,6 +57,7 @@ __all__ = [
     "Written",
     "append",
     "brief_facts",
+    "changing",
     "commit",
     "commit_with",
     "create",

@@ -116,6 +116,7 @@ def publish_new(writer: Writer, *, lone: bool) -> None:
             new=_journal.Facts(shard.bytes, shard.crc32c),
             mode=run.get("mode"),
         )
+        _layers.forget(part.target)
     part.release()
 
 

@@ -7,6 +7,7 @@ Every change to the file system that writing makes goes through here. Errors of 
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import shutil
 from contextlib import contextmanager, suppress
@@ -34,6 +35,11 @@ _ADVICE = {
     errno.ENAMETOOLONG: "Choose a shorter name.",
     errno.EFBIG: "The file would be larger than this process or file system allows. Choose a smaller shard_size.",
 }
+
+
+_NO_SUCH_CALL = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
+
+log = logging.getLogger("recordkit")
 
 
 @contextmanager
@@ -123,8 +129,25 @@ def sync_folder(path: Path, *, sync: bool = True) -> None:
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(descriptor)
+        except OSError as error:
+            if error.errno not in _NO_SUCH_CALL:
+                raise
+            say_once(
+                f"{path}: this file system has no fsync of folders ({os.strerror(error.errno or 0)})\n"
+                "  What is written is whole after a crash of the program; a loss of power may take it, or part of it."
+            )
         finally:
             os.close(descriptor)
+
+
+_said: set[str] = set()
+
+
+def say_once(message: str) -> None:
+    """Warn of what a file system cannot do, once for each place."""
+    if message not in _said:
+        _said.add(message)
+        log.warning("%s", message)
 
 
 def write_new(path: Path, data: Buffer, *, sync: bool) -> None:

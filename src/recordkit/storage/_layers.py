@@ -486,6 +486,17 @@ def remove_layer(path: Path, *, sync: bool = True) -> None:
         log.warning("%s: it is gone, and what was in it could not be removed: %s", path, error)
 
 
+def forget(path: Path) -> None:
+    """Remove what is kept beside the lone file that was there before under this name."""
+    for _, layer in sorted(_numbered(path.parent)):
+        try:
+            names = Layer.load(layer, path.parent).base.keys()
+            if names == {path.name}:
+                remove_layer(layer)
+        except StorageError as error:
+            log.warning("%s: it was for a file that was written anew, and could not be removed: %s", layer, error)
+
+
 def layer_facts(
     base: Sequence[Base],
     *,

@@ -17,6 +17,7 @@ from recordkit import _core
 from recordkit.errors import StorageError, TargetBusyError
 
 from . import _disk, _journal, _names
+from ._changes import WAIT, changing_target
 from ._journal import MANIFEST, Facts, Journal
 from ._staging import Lock, check_folder, put_away
 
@@ -241,7 +242,7 @@ def _finish(target: Path, wanted: Callable[[Journal], bool]) -> bool:
             _disk.remove_tree(leftover)
         if not os.path.lexists(staging):
             return False
-        with publishing(target):
+        with publishing(target, wait=0):
             journal = Journal.load(target)
             if journal is None:
                 return False
@@ -275,23 +276,24 @@ def recover(path: str | os.PathLike[str]) -> bool:
 
 
 @contextmanager
-def publishing(target: Path) -> Iterator[None]:
-    """Keep others from publishing the same target inside the block.
+def publishing(target: Path, *, wait: float = WAIT) -> Iterator[None]:
+    """Keep others from publishing or changing the same target inside the block.
 
     Raises:
-        TargetBusyError: Another process is at it.
+        TargetBusyError: Another process is at it, and was not done in time.
         StorageError: The staging folder is none of ours.
     """
     staging = _names.staging_of(target)
-    if not os.path.lexists(staging):
-        yield
-        return
-    check_folder(staging)
-    lock = Lock(staging / "lock", target)
-    try:
-        yield
-    finally:
-        lock.release()
+    with changing_target(target, wait=wait):
+        if not os.path.lexists(staging):
+            yield
+            return
+        check_folder(staging)
+        lock = Lock(staging / "lock", target, wait=wait, root=target.parent)
+        try:
+            yield
+        finally:
+            lock.release()
 
 
 # --- Readers

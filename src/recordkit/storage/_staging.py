@@ -17,6 +17,7 @@ import json
 import os
 import re
 import stat
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -84,31 +85,76 @@ def is_foreign(staging: Path) -> bool:
 
 
 class Lock:
-    """A file that one process at a time can hold; the system lets go of it when the process ends, however it does."""
+    """A file that one process at a time can hold; the system lets go of it when the process ends, however it does.
 
-    def __init__(self, path: Path, target: Path) -> None:
-        while True:
-            with _disk.telling(path, "making the lock"):
-                self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-            try:
-                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                owner = os.pread(self._descriptor, 200, 0).decode(errors="replace") or "another process"
-                self.release()
+    Nothing depends on what is in the file, on its times, or on whether the process that it names is alive.
+
+    Args:
+        path: The file.
+        target: What it is for, to name in errors.
+        wait: How many seconds to wait for somebody else.
+        root: A folder above it that is not made if it has gone; all below are.
+
+    Raises:
+        TargetBusyError: Somebody else has it.
+    """
+
+    def __init__(self, path: Path, target: Path, *, wait: float = 0.0, root: Path | None = None) -> None:
+        self._path = path
+        self._root = root
+        end, pause = time.monotonic() + wait, 0.001
+        while (owner := self._taken_by()) is not None:
+            if time.monotonic() >= end:
                 message = (
                     f"{target}: another writer is at work there: {owner}\n  Wait for it, or choose another target."
                 )
-                raise TargetBusyError(message, path=str(target)) from None
-            # The holder before us may have removed the file while we waited for it.
-            try:
-                if path.stat().st_ino == os.fstat(self._descriptor).st_ino:
-                    break
-            except FileNotFoundError:
-                pass
-            self.release()
-            _disk.make_folder(path.parent)
+                raise TargetBusyError(message, path=str(target))
+            time.sleep(pause)
+            pause = min(2 * pause, 0.05)
         with suppress(OSError):  # only words for others to read
-            os.pwrite(self._descriptor, f"process {os.getpid()} on {os.uname().nodename}".encode(), 0)
+            facts = os.fstat(self._descriptor)
+            if stat.S_ISREG(facts.st_mode) and facts.st_nlink == 1:
+                os.pwrite(self._descriptor, f"process {os.getpid()} on {os.uname().nodename}".encode(), 0)
+
+    def _taken_by(self) -> str | None:
+        """Take the lock, or return who has it."""
+        while True:
+            self._descriptor = self._opened()
+            try:
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except (BlockingIOError, PermissionError):
+                with suppress(OSError):
+                    owner = os.pread(self._descriptor, 200, 0).decode(errors="replace")
+                self.release()
+                return owner or "another process"
+            except OSError as error:
+                _disk.say_once(
+                    f"{self._path}: this file system has no locks (flock: {os.strerror(error.errno or 0)})\n"
+                    "  Two that write at once are not kept from each other here: see to it that only one does."
+                )
+            # The holder before us may have removed the file while we waited for it.
+            if self._is_in_place():
+                return None
+            self.release()
+
+    def _opened(self) -> int:
+        flags = os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        with _disk.telling(self._path, "making the lock"):
+            while True:
+                try:
+                    return os.open(self._path, os.O_RDWR | flags, 0o666)
+                except PermissionError:
+                    return os.open(self._path, os.O_RDONLY | flags, 0o666)  # left by another user who may write here
+                except FileNotFoundError:
+                    if self._root is not None and not self._root.is_dir():
+                        raise
+                    _disk.make_folder(self._path.parent)
+
+    def _is_in_place(self) -> bool:
+        try:
+            return os.path.samestat(self._path.lstat(), os.fstat(self._descriptor))
+        except OSError:
+            return False
 
     def release(self) -> None:
         """Let go."""
@@ -116,6 +162,14 @@ class Lock:
             descriptor, self._descriptor = self._descriptor, -1
             with suppress(OSError):  # nothing was written that could be lost
                 os.close(descriptor)
+
+    def remove(self) -> None:
+        """Let go, and leave no file."""
+        # While it is held nobody else removes it. Another one may be in its place, with all around it.
+        if self._descriptor >= 0 and self._is_in_place():
+            with suppress(OSError):
+                self._path.unlink()
+        self.release()
 
 
 class Part:

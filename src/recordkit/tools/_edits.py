@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from recordkit import examples, progress
 from recordkit.dataset import Dataset, making_of, merged_chunk, open, rewritten  # noqa: A004
-from recordkit.errors import SchemaError
+from recordkit.errors import SchemaError, StorageError
 from recordkit.expressions import Expression
 from recordkit.schema import Schema
 from recordkit.storage import Base, LocalFile, layer_facts, remove_layer, write_layer
@@ -17,7 +18,7 @@ from recordkit.workers import AUTO, Workers
 
 from . import _jobs
 from ._computed import words_of
-from ._fields import Changed, add_fields, layer_folder, named, names_given, splits_of
+from ._fields import Changed, add_fields, changing_dataset, layer_folder, named, names_given, origin_of, splits_of
 from ._sources import Computed
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from ._bound import Failure
 
     AnyPath = str | os.PathLike[str]
+
+
+log = logging.getLogger("recordkit")
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,8 @@ def _baked(
 ) -> Changed:
     workers, (operation, arguments) = options.pop("workers"), options.pop("operation")
     lineage = _jobs.lineage_of(dataset, operation, **arguments)
-    target = _jobs.Target(str(out), schema, {}, **options, lineage=lineage)
+    origin = origin_of(options.pop("path"), dataset, out)
+    target = _jobs.Target(str(out), schema, {}, **options, lineage=lineage, origin=origin)
     written, _ = _jobs.run(dataset._records, change, target, workers, splits=splits_of(dataset))
     return Changed(str(out), written, tuple(fields))
 
@@ -101,7 +106,7 @@ def bake(
     [0, 4, 6]
     """
     dataset = open(path)
-    options = {"workers": workers, "resume": resume, "overwrite": overwrite, "sync": sync}
+    options = {"path": path, "workers": workers, "resume": resume, "overwrite": overwrite, "sync": sync}
     return _baked(dataset, Editing(), dataset._needed_schema(), out, (), operation=("bake", {}), **options)
 
 
@@ -127,31 +132,47 @@ def drop_fields(
     >>> rk.open(path).schema.names
     ('id',)
     """
-    dataset, gone = open(path), names_given(names)
+    gone = names_given(names)
+    if out is None:
+        with changing_dataset(path) as dataset:
+            return _hidden(dataset, gone, sync=sync)
+    dataset = open(path)
     schema = dataset._needed_schema()
     left = schema.drop(*gone)
-    if out is not None:
-        drop = frozenset(feature for name in gone for feature in schema.wire_names(name))
-        options = {"workers": workers, "resume": resume, "overwrite": overwrite, "sync": sync}
-        operation = ("drop_fields", {"names": list(gone)})
-        return _baked(dataset, Editing(drop=drop), left, out, gone, operation=operation, **options)
-    layers = _made_of(gone, dataset._records.stack.layers)
+    drop = frozenset(feature for name in gone for feature in schema.wire_names(name))
+    options = {"path": path, "workers": workers, "resume": resume, "overwrite": overwrite, "sync": sync}
+    operation = ("drop_fields", {"names": list(gone)})
+    return _baked(dataset, Editing(drop=drop), left, out, gone, operation=operation, **options)
+
+
+def _hidden(dataset: Dataset, gone: Sequence[str], *, sync: bool) -> Changed:
+    """Take fields away beside the records."""
+    dataset._needed_schema().drop(*gone)
+    layers = _made_of(gone, dataset._records)
     where, count = dataset._name, len(dataset)  # counted while all of it is there
     # One rename does it, of a layer into place or out of it: where several go, all is hidden before.
-    if len(layers) > 1 or set(gone) > {name for layer in layers for name in layer.schema.names}:
+    alone = len(layers) == 1 and set(gone) <= set(layers[0].schema.names)
+    if not alone:
         folder = layer_folder(dataset, "hidden", sync=sync)
         where = str(write_layer(folder, _facts(dataset, hides=gone), sync=sync))
     for layer in layers:
-        remove_layer(layer.path, sync=sync)
-    return Changed(where, count, gone)
+        try:
+            remove_layer(layer.path, sync=sync)
+        except StorageError as error:
+            if alone:
+                raise
+            log.warning("%s: it is hidden, and could not be removed: %s", layer.path, error)
+    return Changed(where, count, tuple(gone))
 
 
-def _made_of(names: Sequence[str], layers: Sequence[Layer]) -> list[Layer]:
+def _made_of(names: Sequence[str], records: Records) -> list[Layer]:
     """Return the layers that are nothing but these fields, as they are seen, and that nothing comes back without."""
     left, found = set(names), []
-    for layer in reversed(layers):
+    for layer in reversed(records.stack.layers):
         added = set(layer.schema.names)
-        if added and added <= left and not layer.hides and not layer.deleted:
+        # Records that were appended later hold these fields themselves.
+        whole = all(records.stack.covers(layer, file) >= file.count for file in records.files)
+        if added and added <= left and not layer.hides and not layer.deleted and whole:
             found.append(layer)
         # What is below under the same name is not what is seen.
         left -= added
@@ -205,7 +226,7 @@ def rename_fields(
         for name, to in names.items()
         for old, new in zip(schema.wire_names(name), renamed.wire_names(to), strict=True)
     }
-    options = {"workers": workers, "resume": resume, "overwrite": overwrite, "sync": sync}
+    options = {"path": path, "workers": workers, "resume": resume, "overwrite": overwrite, "sync": sync}
     operation, new = ("rename_fields", {"names": dict(names)}), tuple(names.values())
     return _baked(dataset, Editing(rename=features), renamed, out, new, operation=operation, **options)
 
@@ -275,7 +296,7 @@ def filter(  # noqa: A001 - the verb that a user would say
     dataset = open(path)
     schema = dataset._needed_schema()
     keep, needed = _condition(where, schema, reads)
-    options = {"workers": workers, "resume": resume, "overwrite": overwrite, "sync": sync}
+    options = {"path": path, "workers": workers, "resume": resume, "overwrite": overwrite, "sync": sync}
     operation = ("filter", {"where": where if isinstance(where, str) else _called(where)})
     return _baked(dataset, Editing(keep=keep, reads=needed), schema, out, (), operation=operation, **options)
 
@@ -348,7 +369,14 @@ def delete(
     >>> delete(path, where="label < 0").records, len(rk.open(path))
     (2, 3)
     """
-    dataset = open(path)
+    with changing_dataset(path) as dataset:
+        return _deleted(dataset, where, reads, sync=sync)
+
+
+def _deleted(
+    dataset: Dataset, where: str | Callable[[dict[str, Any]], Any], reads: Sequence[str] | None, *, sync: bool
+) -> Changed:
+    """Delete records beside them."""
     records, schema = dataset._records, dataset._needed_schema()
     keep, needed = _condition(where, schema, reads)
     making = making_of(records.own_schema or Schema({}), records.stack, needed)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import errno
+import os
 import pickle
 import re
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from recordkit import _core
 from recordkit.dataset import Dataset, Part, living, making_of, merged_chunk, open, physical, rewritten  # noqa: A004
 from recordkit.errors import SchemaError, StorageError
 from recordkit.schema import Schema
-from recordkit.storage import Base, LocalFile, layer_facts, new_layer, settle
+from recordkit.storage import Base, LocalFile, changing, layer_facts, new_layer, recover, settle
 from recordkit.workers import AUTO, Workers
 
 from . import _jobs
@@ -25,7 +26,6 @@ from ._pieces import cut
 from ._sources import bind
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from recordkit.columns import Batch
     from recordkit.dataset import Records
     from recordkit.records import Chunk
+    from recordkit.storage import Layer
 
     from ._bound import Bound, OnError
 
@@ -124,20 +125,44 @@ def add_fields(
         whole = Schema({**schema.drop(*replaced).fields, **new.fields}, sequences=schema.sequences)
         arguments = {"fields": list(new.names), "replaced": list(replaced), "values": values}
         lineage = _jobs.lineage_of(dataset, "add_fields", **arguments)
-        target = _jobs.Target(str(out), whole, {}, resume, overwrite, sync, lineage=lineage)
+        origin = origin_of(path, dataset, out)
+        target = _jobs.Target(str(out), whole, {}, resume, overwrite, sync, lineage=lineage, origin=origin)
         written, failures = _jobs.run(records, change, target, workers, splits=splits_of(dataset))
         return Changed(str(out), written, new.names, tuple(failures))
     folder = layer_folder(dataset, "+".join(new.names), sync=sync) if overlay is None else Path(overlay)
     facts = layer_facts([Base.of(file) for file in records.files], hides=replaced, values=values)
-    target = _jobs.Target(str(folder), new, facts, resume, overwrite, sync, compress=False)
+    origin = _jobs.Origin.of(path, dataset, folder_of(dataset)) if overlay is None else None
+    target = _jobs.Target(str(folder), new, facts, resume, overwrite, sync, compress=False, origin=origin)
+
+    def check(origin: _jobs.Origin, now: Dataset) -> None:
+        origin.check(now, layers=False)
+        own, seen = records.stack.owners(records.own_schema), now._records.stack.owners(now._records.own_schema)
+        for name in (*new.names, *replaced):
+            if _path_of(own.get(name)) != _path_of(seen.get(name)) or (name in own) != (name in seen):
+                message = (
+                    f"{name}: somebody else has added, changed or dropped this field in {path} meanwhile\n"
+                    "  Nothing was added. Look at what is there now before doing it again."
+                )
+                raise SchemaError(message, field=name, path=str(path))
+        _replaced(now._needed_schema(), new, replace=replace, path=str(path))
+
     name = folder.name.partition("-")[2] or folder.name
     if workers == AUTO and not change.reads and len(dataset) < _FEW * len(records.files):
         workers = 1
     written, failures = _jobs.run(
-        records, change, target, workers, splits={_jobs.name_of(file): _shard_name(name) for file in records.files}
+        records,
+        change,
+        target,
+        workers,
+        splits={_jobs.name_of(file): _shard_name(name) for file in records.files},
+        check=check,
     )
     settle(folder)
     return Changed(str(folder), written, new.names, tuple(failures))
+
+
+def _path_of(layer: Layer | None) -> Path | None:
+    return None if layer is None else layer.path
 
 
 def _token(source: Any) -> str | None:
@@ -187,6 +212,17 @@ def layer_folder(dataset: Dataset, name: str, *, sync: bool = True) -> Path:
     Raises:
         StorageError: Its files are in several folders, or not on this machine.
     """
+    folder = folder_of(dataset)
+    with _advising(folder):
+        return new_layer(folder, name, sync=sync)
+
+
+def folder_of(dataset: Dataset) -> Path:
+    """Return the folder that has the files of a dataset.
+
+    Raises:
+        StorageError: They are in several, or not on this machine.
+    """
     folders = {file.file.path.parent for file in dataset.shards if isinstance(file.file, LocalFile)}
     if len(folders) != 1:
         message = (
@@ -194,15 +230,45 @@ def layer_folder(dataset: Dataset, name: str, *, sync: bool = True) -> Path:
             "  Say where to keep it: overlay=; or write new files: out=."
         )
         raise StorageError(message)
-    (folder,) = folders
+    return folders.pop()
+
+
+@contextmanager
+def _advising(folder: Path) -> Iterator[None]:
+    """Let an error about data that may not be written to say what to do."""
     try:
-        return new_layer(folder, name, sync=sync)
+        yield
     except StorageError as error:
         if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise
         words, _, _ = str(error).partition("\n")
         message = f"{words}\n  For data that may not be written to, say where to keep it: overlay=."
         raise StorageError(message, path=str(folder), errno=error.errno) from error
+
+
+def origin_of(path: Any, dataset: Dataset, out: Any) -> _jobs.Origin | None:
+    """Return what has to stay as it is while a new dataset is made: the source, if that is to be replaced by it."""
+    files = [file.file.path for file in dataset.shards if isinstance(file.file, LocalFile)]
+    places = {os.path.realpath(place) for file in files for place in (file, file.parent)}
+    if os.path.realpath(out) not in places:
+        return None
+    return _jobs.Origin.of(path, dataset, folder_of(dataset))
+
+
+@contextmanager
+def changing_dataset(path: Any) -> Iterator[Dataset]:
+    """Keep others from changing a dataset inside the block, and give it as it is.
+
+    Raises:
+        TargetBusyError: Somebody else is changing it, and was not done in time.
+    """
+    if isinstance(path, str | os.PathLike):
+        recover(path)
+    folder = folder_of(open(path))
+    with ExitStack() as stack:
+        with _advising(folder):
+            stack.enter_context(changing(folder))
+        yield open(path)
 
 
 @dataclass(frozen=True)

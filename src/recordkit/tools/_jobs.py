@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
@@ -17,13 +18,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 import recordkit
 from recordkit import progress
 from recordkit import workers as _workers
-from recordkit.errors import StorageError
-from recordkit.storage import LocalFile, brief_facts, commit_with, create, go_on_with, is_lone_file
+from recordkit.dataset import open  # noqa: A004
+from recordkit.errors import RecordKitError, StorageError
+from recordkit.storage import LocalFile, brief_facts, changing, commit_with, create, discard, go_on_with, is_lone_file
 from recordkit.workers import Processes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from recordkit.dataset import Dataset, Part, Records
     from recordkit.records import Chunk
@@ -64,6 +67,7 @@ class Target:
         metadata: Kept in the manifest.
         compress: Whether files are compressed as those that they are made of.
         lineage: What has made the records so far.
+        origin: What has to be as it is now when the files appear; None where that does not matter.
     """
 
     path: str
@@ -74,6 +78,61 @@ class Target:
     sync: bool
     compress: bool = True
     lineage: Sequence[Mapping[str, Any]] = ()
+    origin: Origin | None = None
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A dataset as it was when something was begun to be made of it, to be told from what is there later.
+
+    Attributes:
+        path: What to open.
+        folder: Where the files are.
+        files: Their paths, with what tells them from others.
+        layers: What was changed beside them.
+    """
+
+    path: Any
+    folder: Path
+    files: tuple[tuple[Any, ...], ...]
+    layers: tuple[Path, ...]
+
+    @classmethod
+    def of(cls, path: Any, dataset: Dataset, folder: Path) -> Origin:
+        """Return what a dataset is now."""
+        layers = tuple(layer.path for layer in dataset._records.stack.layers)
+        return cls(path, folder, tuple(map(_facts_of, dataset.shards)), layers)
+
+    @contextmanager
+    def held(self) -> Iterator[Dataset]:
+        """Keep others from changing the dataset inside the block, and give it as it is now.
+
+        Raises:
+            TargetBusyError: Somebody else is changing it.
+        """
+        with changing(self.folder):
+            yield open(self.path)
+
+    def check(self, now: Dataset, *, layers: bool = True) -> None:
+        """Raise if the files are others than they were, or, with `layers`, what was changed beside them is.
+
+        Raises:
+            StorageError: They are.
+        """
+        beside = tuple(layer.path for layer in now._records.stack.layers)
+        if tuple(map(_facts_of, now.shards)) != self.files or (layers and beside != self.layers):
+            message = (
+                f"{self.path}: the dataset has been changed while something was being made of it\n"
+                "  Nothing was published. Do it again, with what is there now."
+            )
+            raise StorageError(message, path=str(self.path))
+
+
+def _facts_of(file: RecordFile) -> tuple[Any, ...]:
+    assert isinstance(file.file, LocalFile)
+    path = file.file.path
+    facts = path.stat()
+    return str(path), facts.st_size, file.shard.digest if file.shard is not None else facts.st_mtime_ns
 
 
 @dataclass(frozen=True)
@@ -116,11 +175,25 @@ class _Job:
             with _turn:
                 writer.abort()
             raise
-        return writer.close().records, failures
+        if not self.lone or target.origin is None:
+            return writer.close().records, failures
+        try:
+            with target.origin.held() as now:
+                target.origin.check(now)
+                return writer.close().records, failures
+        except BaseException:
+            writer.abort()
+            raise
 
 
 def run(
-    records: Records, change: Change, target: Target, workers: Workers, *, splits: Mapping[str, str] | None = None
+    records: Records,
+    change: Change,
+    target: Target,
+    workers: Workers,
+    *,
+    splits: Mapping[str, str] | None = None,
+    check: Callable[[Origin, Dataset], None] = Origin.check,
 ) -> tuple[int, list[Failure]]:
     """Make a file of each file, publish all of them together, and return how many records they have.
 
@@ -130,6 +203,7 @@ def run(
         target: Where it goes.
         workers: How many files at a time.
         splits: What the shards made of a file are called, by the file's name.
+        check: Raises if the origin of the target, as it is now, does not go with what was made of it.
     """
     count = len(records.files)
     lone = is_lone_file(target.path)
@@ -152,7 +226,17 @@ def run(
         done += made
         failures += failed
         progress.step(f"writing {target.path}", number + 1, count, "files")
-    if not lone:
+    if lone:
+        return done, failures
+    if target.origin is None:
+        commit_with(target.path, target.metadata, sync=target.sync)
+        return done, failures
+    with target.origin.held() as now:
+        try:
+            check(target.origin, now)
+        except RecordKitError:
+            discard(target.path)  # what was made is for what is no longer there
+            raise
         commit_with(target.path, target.metadata, sync=target.sync)
     return done, failures
 
