@@ -302,7 +302,8 @@ def discard(path: str | os.PathLike[str]) -> bool:
     Raises:
         TargetBusyError: The run is still going on.
     """
-    return any([_discard(target) for target in _names.targets_of(path)])
+    found = [_discard(target) for target in _names.targets_of(path)]
+    return any(found)
 
 
 def _discard(target: Path) -> bool:

@@ -51,7 +51,7 @@ _FACTS: Final = declare.record(
 def _move(value: Any) -> None:
     declare.array(declare.text())(value)
     if len(value) != 2:
-        raise declare.Unlike(f"{len(value)} of them", "two names, from where and to where")
+        raise declare.Unlike(declare.told(value), "two names, from where and to where")
 
 
 DECLARED: Final = declare.Declared(
@@ -129,7 +129,10 @@ class Journal:
         moves = tuple((source, goal) for source, goal in value["moves"])
         old, new = (None if value[name] is None else Facts(**value[name]) for name in ("old", "new"))
         journal = cls(value["kind"], moves, value["manifest"], value["overwrite"], old, new, value["swapping"])
-        wrong = journal._explain_names(target) or journal._explain_links(target)
+        wrong = journal._explain_names(target)
+        if wrong is None:
+            check_folder(staging, *{staging / source.partition("/")[0] for source, _ in moves if "/" in source})
+            wrong = journal._explain_links(target)
         if wrong is not None:
             raise DECLARED.error(str(path), wrong)
         return journal
@@ -196,7 +199,7 @@ class Journal:
         """Return where something else than a file or a folder lies in the way of the moves."""
         staging = _names.staging_of(target)
         outer = {staging, target.parent}
-        folders = {folder for pair in self.paths(target) for path in pair for folder in _up_to(path.parent, outer)}
+        folders = {folder for pair in self.paths(target) for path in pair for folder in up_to(path.parent, outer)}
         for path in [staging / "final", *sorted(folders)]:
             if _is_not(path, stat.S_ISDIR):
                 return f"expected a folder, found a link or something else: {path}"
@@ -348,7 +351,8 @@ def _is_begun(target: Path, size: int, source: Path) -> bool:
     return True
 
 
-def _up_to(folder: Path, outer: set[Path]) -> Iterator[Path]:
+def up_to(folder: Path, outer: set[Path]) -> Iterator[Path]:
+    """Yield a folder and those above it, up to one of some outer ones."""
     while folder not in outer:
         yield folder
         folder = folder.parent

@@ -433,6 +433,7 @@ def new_layer(folder: Path, name: str, *, sync: bool = True) -> Path:
     """
     slug = re.sub(r"[^A-Za-z0-9._+-]+", "_", name)[:80].strip("._-") or "layer"
     overlays = folder / _names.SIDE / "overlays"
+    _disk.refuse_links(overlays.parent, overlays)
     _disk.make_folder(overlays, sync=sync)
     # Whoever made it may not have lived to see it on the disk.
     for parent in (overlays.parent, folder):
@@ -465,9 +466,11 @@ def write_layer(path: Path, facts: Mapping[str, Any], *, sync: bool = True) -> P
     staged = path.with_name(f".{path.name}.recordkit")
     _disk.remove_tree(staged)
     manifest = _names.manifest_of(staged, lone=False)
-    _disk.make_folder(staged, sync=sync)
-    _disk.make_folder(manifest.parent, sync=sync)
+    base, said_by = path.parent.parent.parent, _names.manifest_of(path, lone=False)
+    mode = _disk.mode_of(*(_names.inside(base, each["name"], said_by) for each in facts[KEY]["base"]))
+    _disk.make_folder(manifest.parent, sync=sync, mode=mode)
     _disk.write_new(manifest, Manifest(schema=None, shards=(), metadata=facts).to_json(), sync=sync)
+    _disk.set_mode(manifest, mode)
     _disk.sync_folder(manifest.parent, sync=sync)
     _disk.sync_folder(staged, sync=sync)
     _disk.rename_for_good(staged, path, sync=sync)
@@ -476,6 +479,7 @@ def write_layer(path: Path, facts: Mapping[str, Any], *, sync: bool = True) -> P
 
 def remove_layer(path: Path, *, sync: bool = True) -> None:
     """Take a layer away, at once as far as anyone can see."""
+    _disk.refuse_links(path.parent.parent, path.parent)
     aside = path.with_name(f".{path.name}.removed")
     _disk.remove_tree(aside)
     # It lasts before anything in it goes: half of it must not come back under the old name.

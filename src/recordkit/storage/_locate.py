@@ -268,7 +268,7 @@ def _glob(text: str, load: _Manifests) -> Located:
 
 
 def _finished(files: list[Path]) -> tuple[list[Path], list[tuple[Path, str]]]:
-    """Return files without those that a run which was interrupted has put into a folder that does not count them yet."""
+    """Return files without those that an interrupted run has put into a folder that does not count them yet."""
     for file in files:
         pending(*_names.targets_of(file)[:1])
     left_out = []

@@ -70,6 +70,8 @@ def publish(
     staging = _names.staging_of(target)
     base = staging if kind == "folder" else target.parent
     ordered = list(moves)
+    for _, path in ordered:
+        _disk.refuse_links(*_journal.up_to(path.parent, {staging, target.parent}))
     crc = ""
     if manifest is not None:
         data, staged = manifest.to_json(), staging / MANIFEST
@@ -240,7 +242,7 @@ def _finish(target: Path, wanted: Callable[[Journal], bool]) -> bool:
         leftover = staging.with_name(f"{staging.name}.old")
         if os.path.lexists(leftover):
             _disk.remove_tree(leftover)
-        if not os.path.lexists(staging):
+        if not os.path.lexists(staging / _journal.NAME):
             return False
         with publishing(target, wait=0):
             journal = Journal.load(target)
@@ -271,8 +273,8 @@ def recover(path: str | os.PathLike[str]) -> bool:
     >>> rk.recover(path)
     False
     """
-    targets = _names.targets_of(path)
-    return any([_finish(target, lambda _: True) for target in targets])
+    finished = [_finish(target, lambda _: True) for target in _names.targets_of(path)]
+    return any(finished)
 
 
 @contextmanager
@@ -308,27 +310,31 @@ def pending(target: Path) -> Journal | None:
     journal = Journal.load(target, reading=True)
     if journal is None:
         return None
-    is_torn = journal.kind == "folder" and _journal.is_free(target)
-    if journal.kind == "extend" and journal.paths(target)[0][0].exists():
+    is_torn = is_gone = _journal.is_free(target)
+    if not is_gone and journal.kind == "extend" and journal.paths(target)[0][0].exists():
         assert journal.old is not None
         is_torn = target.stat().st_size != journal.old.size
     state = journal.state(target) if is_torn else None
     advice = f"recordkit.recover({str(target)!r}) finishes it, and so does whoever writes to it next."
-    if state == "between" or (state == "old" and journal.kind == "folder"):
+    if state == "between" or (state == "old" and is_gone):
         message = f"{target}: a run that was publishing this was interrupted, or is at it just now\n  {advice}"
         raise StorageError(message, path=str(target))
     log.warning("%s: a run that was publishing this was interrupted, or is at it just now; %s", target, advice)
     return journal
 
 
-def lone_manifest(path: Path) -> Path:
-    """Return where the manifest of a lone file is: in the staging folder, if it was about to be put beside the file."""
+def lacks_side_files(path: Path) -> Journal | None:
+    """Return the journal of a lone file that is the new one already, while what belongs beside it is still staged."""
     target = Path(os.path.abspath(path))  # noqa: PTH100 - links keep their names
-    place = _names.manifest_of(path, lone=True)
-    staged = _names.staging_of(target) / MANIFEST
-    if not staged.is_file():
-        return place
     journal = Journal.load(target, reading=True)
     if journal is None or not journal.lone or journal.paths(target)[0][0].exists():
-        return place
-    return staged if journal.is_in(staged) else place
+        return None
+    return journal
+
+
+def lone_manifest(path: Path) -> Path:
+    """Return where the manifest of a lone file is: in the staging folder, if it is still to be put beside the file."""
+    staged = _names.staging_of(path) / MANIFEST
+    if staged.is_file() and (journal := lacks_side_files(path)) is not None and journal.is_in(staged):
+        return staged
+    return _names.manifest_of(path, lone=True)

@@ -228,6 +228,7 @@ class RecordFile:
             builder.add(self.places()[1] - np.uint64(_FRAME))
             for member in self._members or ():
                 builder.add_member(member.offset, member.raw_offset, member.first_record)
+            _disk.refuse_links(target.parent)
             target.parent.mkdir(exist_ok=True)
             _disk.replace_file(target, builder.to_bytes(Fingerprint.of_bytes(self.file)))
         return target

@@ -68,13 +68,17 @@ def check_folder(staging: Path, *inner: Path) -> None:
         raise StorageError(message, path=str(staging))
 
 
+def _owner(path: Path) -> int | None:
+    try:
+        return path.lstat().st_uid
+    except FileNotFoundError:
+        return None
+
+
 def is_foreign(staging: Path) -> bool:
     """Tell whether a staging folder belongs to another user. The system's own one is trusted with all else, too."""
-    try:
-        owner = staging.lstat().st_uid
-    except FileNotFoundError:
-        return False
-    if owner in (os.geteuid(), 0):
+    owner = _owner(staging)
+    if owner in (None, os.geteuid(), 0):
         return False
     import tempfile  # here, because importing it takes long and this is rare
 

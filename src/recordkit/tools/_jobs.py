@@ -20,7 +20,17 @@ from recordkit import progress
 from recordkit import workers as _workers
 from recordkit.dataset import open  # noqa: A004
 from recordkit.errors import RecordKitError, StorageError
-from recordkit.storage import LocalFile, brief_facts, changing, commit_with, create, discard, go_on_with, is_lone_file
+from recordkit.storage import (
+    LocalFile,
+    _disk,
+    brief_facts,
+    changing,
+    commit_with,
+    create,
+    discard,
+    go_on_with,
+    is_lone_file,
+)
 from recordkit.workers import Processes
 
 if TYPE_CHECKING:
@@ -154,6 +164,7 @@ class _Job:
             "overwrite": target.overwrite,
             "metadata": target.metadata,
             "lineage": target.lineage,
+            "mode": _disk.mode_of(file.file.path) if isinstance(file.file, LocalFile) else None,
             "workers": self.threads,
             "sync": target.sync,
         }

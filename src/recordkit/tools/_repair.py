@@ -19,6 +19,7 @@ from recordkit.storage import Manifest, _disk, _names, create
 from recordkit.storage._bytes import LocalFile
 from recordkit.storage._damage import Damage
 from recordkit.storage._explain import diagnosed, how_to_accept
+from recordkit.storage._publish import pending
 from recordkit.storage._segments import Gap, segments
 from recordkit.storage._sniff import compression_of
 from recordkit.storage._walk import walk
@@ -139,8 +140,9 @@ def repair(
         elif first is None and damages:
             reason = _reason(file) if own is None else None
             return Repaired(str(source), str(target), 0, *_sorted(damages), reason)
+        mode = _disk.mode_of(source)
         wanted = own if compression == "same" else compression
-        with create(target, _schema_of(source), compression=wanted, overwrite=overwrite) as writer:
+        with create(target, _schema_of(source), compression=wanted, overwrite=overwrite, mode=mode) as writer:
             for item in items if first is None else chain([first], items):
                 if isinstance(item, Damage):
                     damages.append(item)
@@ -208,6 +210,7 @@ def _checked(source: Path, target: Path) -> tuple[Path, Path]:
     if not _names.is_lone_file(target):
         message = f"{target}: not the name of a record file\n  Give the new file a name such as {target.name}.tfrecord."
         raise StorageError(message, path=str(target))
+    pending(*_names.targets_of(source)[-1:])
     return source, target
 
 
@@ -276,7 +279,9 @@ def _write_list(target: Path, repaired: Repaired) -> None:
         "lost": [_entry(damage) for damage in repaired.lost],
         "notes": [_entry(damage) for damage in repaired.notes],
     }
+    _disk.refuse_links(path.parent)
     _disk.replace_file(path, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode())
+    _disk.set_mode(path, _disk.mode_of(target))
 
 
 def _entry(damage: Damage) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import numpy as np
 from recordkit.storage import Damage, Fingerprint, Index, LocalFile
 from recordkit.storage._index import BLOCK
 from recordkit.storage._places import beside
+from recordkit.storage._publish import lacks_side_files
 from recordkit.storage._shard_file import new_digest
 
 from ._verify_repeats import IDENTITY, Repeats
@@ -175,6 +176,8 @@ class IndexCheck:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except (ValueError, OSError) as error:
+            if lacks_side_files(file.path) is not None:
+                return None  # of the state before, and about to be replaced
             return cls(str(path), data, None, str(error).removeprefix("the index: "))
 
     def add(self, lengths: NDArray[np.uint64]) -> None:
