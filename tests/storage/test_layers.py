@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from time import sleep
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +15,17 @@ from hypothesis import strategies as st
 import recordkit as rk
 from recordkit import records
 from recordkit.errors import RecordKitError, StorageError
-from recordkit.storage import Base, Layer, layer_facts, layers_of, new_layer, remove_layer, write_layer
+from recordkit.storage import (
+    Base,
+    Layer,
+    LocalFile,
+    RecordFile,
+    layer_facts,
+    layers_of,
+    new_layer,
+    remove_layer,
+    write_layer,
+)
 from recordkit.storage._layers import KEY, _numbers, _text
 from tests.dataset.bases import build, listing, raw, read
 from tests.dataset.files import payloads, save
@@ -63,6 +74,18 @@ def every_way_refuses(base: Path, words: str) -> None:
 class TestAnOverlayOfAnotherBaseIsRefused:
     def test_a_file_rewritten_with_the_same_size(self, base: Path) -> None:
         save(base / "data-000.tfrecord", payloads(0, 5)[::-1])
+
+        every_way_refuses(base, CHANGED)
+
+    @pytest.mark.parametrize("time", [0, 1_000_000_000, 315_532_800_000_000_000, 1_700_000_000_123_456_789])
+    def test_a_file_of_the_same_size_and_time(self, tmp_path: Path, time: int) -> None:
+        base = build(tmp_path, "foreign", [5, 5])
+        for path in base.glob("data-*"):
+            os.utime(path, ns=(time, time))
+        rk.add_fields(base, {"x": np.arange(10) + 200})
+
+        save(base / "data-000.tfrecord", payloads(0, 5)[::-1])
+        os.utime(base / "data-000.tfrecord", ns=(time, time))
 
         every_way_refuses(base, CHANGED)
 
@@ -136,6 +159,22 @@ class TestAnOverlayOfAnotherBaseIsRefused:
         os.utime(base / "data-000.tfrecord")
 
         assert read(tmp_path / "copy") == read(base) == rows
+
+    def test_is_not_read_whole_where_times_were_kept(self, base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        rows = read(base)
+        sleep(0.05)  # more than a tick of the clock, after which times can be trusted
+        rk.delete(base, where="id == 8")
+        shutil.copytree(base, base.parent / "copy")
+        looked_at: list[RecordFile] = []
+        monkeypatch.setattr(RecordFile, "digest", property(looked_at.append))
+
+        for path in (base, base.parent / "copy"):
+            layer = layers_of(path)[1]
+            for name in ("data-000.tfrecord", "data-001.tfrecord"):
+                layer.check(RecordFile(LocalFile(path / name)))
+
+        assert looked_at == []
+        assert len(rows) == len(read(base)) + 1
 
 
 class TestADamagedOverlayIsRefused:
@@ -280,7 +319,8 @@ class TestLayers:
         assert added is not None
         assert deleted is not None
         facts = added.metadata[KEY]
-        assert [set(of) for of in facts["base"]] == [{"name", "digest", "records", "size", "changed_at"}] * 2
+        keys = {"name", "digest", "records", "size", "changed_at", "sample"}
+        assert [set(of) for of in facts["base"]] == [keys] * 2
         assert (facts["hides"], facts["deleted"]) == ([], {})
         assert list(deleted.metadata[KEY]["deleted"]) == ["data-001.tfrecord"]
         assert deleted.shards == ()

@@ -295,4 +295,4 @@ class TestPlaces:
         assert starts.tolist() == offsets[wanted].tolist()
         assert sizes.tolist() == [len(frames[i]) for i in wanted]
         assert [places.one(int(i))[0].tolist() for i in wanted] == [[start] for start in starts.tolist()]
-        assert find_places(LocalFile(path)) is not None
+        assert find_places(LocalFile(path), None) is not None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import sys
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import IO, TYPE_CHECKING, Protocol
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _KEPT = 8 << 20
+UNKNOWN_SIZE = 1 << 62  # of a pipe that has not ended
 _MAPPED_AT_ONCE = 64 << 10  # what the system maps of a file when one place of it is touched
 
 
@@ -96,10 +99,16 @@ class LocalFile:
     @property
     def size(self) -> int:
         """The size now, asked of the system each time. The file is not opened for it."""
-        if self._descriptor >= 0:
-            return os.fstat(self._descriptor).st_size
+        return os.fstat(self._descriptor).st_size if self._descriptor >= 0 else self.stat().st_size
+
+    def stat(self) -> os.stat_result:
+        """Return what the system knows of what is now under this name.
+
+        Raises:
+            StorageError: Nothing is, or it may not be known.
+        """
         try:
-            return self.path.stat().st_size
+            return self.path.stat()
         except OSError as error:
             raise self._unreadable(error) from error
 
@@ -279,7 +288,7 @@ class PipeFile:
     @property
     def size(self) -> int:
         """How many bytes there are; of a pipe that has not ended, more than there can be."""
-        return self._at if self._ended else 1 << 62
+        return self._at if self._ended else UNKNOWN_SIZE
 
     def read_at(self, offset: int, size: int) -> bytes:
         """Return `size` bytes from `offset` on; fewer only at the end.
@@ -308,6 +317,32 @@ class PipeFile:
         return piece
 
 
+def kind_of(mode: int) -> str | None:
+    """Return what is under a name if it is no file and no folder, from its mode; None if it is."""
+    return None if stat.S_ISREG(mode) or stat.S_ISDIR(mode) else _KINDS.get(stat.S_IFMT(mode), "something else")
+
+
+def _named_pipe(path: str | os.PathLike[str]) -> PipeFile | None:
+    """Return the pipe under a name, such as `/dev/stdin` or what a shell makes of `<(…)`; None if it is none.
+
+    It is waited for until someone writes into it, as every program does.
+    """
+    try:
+        if not stat.S_ISFIFO(os.stat(path).st_mode):  # noqa: PTH116 - it may be text that no path can be
+            return None
+        file = open(path, "rb")  # noqa: PTH123, SIM115 - it stays open as long as the pipe is read
+    except ValueError:
+        return None
+    except OSError as error:
+        if isinstance(error, FileNotFoundError | NotADirectoryError) or error.errno == errno.ENAMETOOLONG:
+            return None
+        message = f"{os.fspath(path)}: cannot be read: {os.strerror(error.errno or 0)}"
+        raise StorageError(message, path=os.fspath(path), errno=error.errno) from error
+    pipe = PipeFile(file)
+    weakref.finalize(pipe, file.close)
+    return pipe
+
+
 def _read_all(file: IO[bytes], size: int) -> bytes:
     """Return `size` bytes; fewer only at the end."""
     pieces, left = [], size
@@ -318,15 +353,16 @@ def _read_all(file: IO[bytes], size: int) -> bytes:
 
 
 def given_file(where: Any) -> ByteFile | None:
-    """Return the file that the caller opened, or the standard input for `"-"`; None if `where` is no open file.
+    """Return the file that the caller opened, the standard input for `"-"`, or the pipe of a name; None for others.
 
     Raises:
+        StorageError: The pipe cannot be opened.
         TypeError: It is nothing that could be read.
     """
     if where == "-":
         where = sys.stdin.buffer
     if isinstance(where, str | os.PathLike | Sequence):
-        return None
+        return _named_pipe(where) if isinstance(where, str | os.PathLike) else None
     if not hasattr(where, "read"):
         message = f"expected a path, a list of paths or an open file, found {type(where).__name__}"
         raise TypeError(message)

@@ -3,6 +3,9 @@
 Blocks of 1,024 records hold what each frame is longer than the shortest one of the block, in as few bytes as that
 takes. Every block has a checksum, and the whole is bound to its file by size and by checksums of its two ends.
 The format is written down in docs/format/index.md.
+
+Anybody can write an index with right checksums. So its numbers are checked too: frames follow each other without a gap
+and without overlap, from the first byte of the records to the last.
 """
 
 from __future__ import annotations
@@ -16,8 +19,9 @@ from typing import IO, TYPE_CHECKING, Final
 import numpy as np
 
 from recordkit import _core
+from recordkit.errors import StorageError
 
-from ._bytes import LocalFile
+from ._bytes import LocalFile, open_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,6 +39,8 @@ _DIRECTORY: Final = np.dtype([("start", "<u8"), ("at", "<u8"), ("least", "<u8"),
 _MEMBER: Final = np.dtype([("file", "<u8"), ("raw", "<u8"), ("record", "<u8")])
 _ENDS: Final = 4096
 _FRAME: Final = 16
+_WIDTHS: Final = (0, 1, 2, 4, 8)
+_MOST: Final = (1 << 63) - 1
 
 
 @dataclass(frozen=True)
@@ -124,11 +130,15 @@ class IndexBuilder:
 
 def _width(largest: int) -> int:
     """Return how many bytes numbers up to `largest` take: 0, 1, 2, 4 or 8."""
-    return next(width for width in (0, 1, 2, 4, 8) if largest < 1 << (8 * width))
+    return next(width for width in _WIDTHS if largest < 1 << (8 * width))
 
 
 _BUFFER_BYTES = 1 << 20
 _NEAR = 4  # blocks to one that is wanted, on average
+
+
+class OtherFile(ValueError):  # noqa: N818 - the index is sound
+    """An index is not of this file, or of what the file was before it changed."""
 
 
 class Index:
@@ -139,13 +149,16 @@ class Index:
         fingerprint: That of the shard as it is now.
 
     Raises:
-        ValueError: It is damaged, or belongs to another file.
+        OtherFile: It belongs to another file.
+        ValueError: It is damaged, or its numbers cannot be true.
     """
 
     def __init__(self, source: Path | bytes, fingerprint: Fingerprint) -> None:
         self._source = source
         self.path = "the index" if isinstance(source, bytes) else str(source)
         with self._opened() as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(0)
             data = file.read(_HEADER.size)
             if (
                 len(data) < _HEADER.size
@@ -154,24 +167,69 @@ class Index:
             ):
                 message = f"{self.path}: not a sound index"
                 raise ValueError(message)
-            _, self._block, first, self.records, self.raw_bytes, size, last, table_crc, members, members_crc, _ = (
+            _, block, first, self.records, self.raw_bytes, of, last, table_crc, members, members_crc, _ = (
                 _HEADER.unpack(data)
             )
-            if Fingerprint(size, first, last) != fingerprint:
+            if Fingerprint(of, first, last) != fingerprint:
                 message = f"{self.path}: the index of another file, or of this one before it changed"
-                raise ValueError(message)
-            table = file.read(-(-self.records // self._block) * _DIRECTORY.itemsize)
+                raise OtherFile(message)
+            table_bytes = -(-self.records // BLOCK) * _DIRECTORY.itemsize
+            members_at = size - members * _MEMBER.itemsize
+            # Before anything is made that is as large as they say.
+            words = None
+            if block != BLOCK or self.records * _FRAME > self.raw_bytes or self.raw_bytes > _MOST:
+                words = f"{self.records:,} records in {self.raw_bytes:,} bytes, {block:,} a block"
+            elif _HEADER.size + table_bytes > members_at:
+                words = f"{self.records:,} records and {members:,} members in {size:,} bytes of index"
+            if words is not None:
+                raise self._impossible(words)
+            table = file.read(table_bytes)
         if _core.crc32c(table) != table_crc:
             message = f"{self.path}: the directory of the index is damaged"
             raise ValueError(message)
         self._directory = np.frombuffer(table, _DIRECTORY)
+        self._spans = self._checked_spans(members_at)
         self._members = (members, members_crc)
+
+    def _impossible(self, words: str) -> ValueError:
+        return ValueError(f"{self.path}: the numbers of the index cannot be true: {words}")
+
+    def _checked_spans(self, members_at: int) -> NDArray[np.uint64]:
+        """Return how many bytes of records each block covers, all of them together exactly what there is."""
+        table = self._directory
+        starts, least, widths = table["start"], table["least"], table["width"].astype(np.uint64)
+        edges = np.append(starts, np.uint64(self.raw_bytes))
+        counts = np.full(len(table), BLOCK, np.uint64)
+        counts[-1:] = self.records - (len(table) - 1) * BLOCK
+        spans = edges[1:] - edges[:-1]
+        sizes = widths * counts
+        kept = np.cumsum(sizes) + np.uint64(_HEADER.size + table.nbytes)
+        kept_to = int(kept[-1]) if len(kept) else _HEADER.size
+        words = None
+        if edges[0] or (edges[1:] < edges[:-1]).any():
+            words = "its blocks do not follow each other"
+        elif not np.isin(widths, _WIDTHS).all() or (least < _FRAME).any() or (least > spans // counts).any():
+            words = "the lengths of its records"
+        elif not np.array_equal(table["at"], kept - sizes) or kept_to != members_at:
+            words = "where it keeps them"
+        if words is not None:
+            raise self._impossible(words)
+        return spans
 
     def __len__(self) -> int:
         return int(self.records)
 
+    def equals(self, other: Index) -> bool:
+        """Tell whether it says the same, by the checksums of all its blocks."""
+        return self.records == other.records and np.array_equal(self._directory, other._directory)
+
     def _opened(self, buffering: int = 0) -> IO[bytes]:
-        return io.BytesIO(self._source) if isinstance(self._source, bytes) else self._source.open("rb", buffering)
+        if isinstance(self._source, bytes):
+            return io.BytesIO(self._source)
+        try:
+            return os.fdopen(open_regular(self._source), "rb", buffering)
+        except StorageError as error:
+            raise ValueError(str(error).partition("\n")[0]) from None
 
     def block(self, number: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Return where the records of a block start, and how long their frames are.
@@ -201,10 +259,23 @@ class Index:
                 if _core.crc32c(above) != crc:
                     message = f"{self.path}: block {number} of the index is damaged"
                     raise ValueError(message)
+                if not self._adds_up(number, least, width, above):
+                    words = f"the lengths of its records in block {number}"
+                    raise self._impossible(words)
                 yield start, least, width, above
 
+    def _adds_up(self, number: int, least: int, width: int, above: bytes) -> bool:
+        """Whether the records of a block take exactly the bytes that the block covers."""
+        count = self._count(number)
+        rest = int(self._spans[number]) - least * count
+        if not width or len(above) != count * width:
+            return not width and not rest
+        more = np.frombuffer(above, f"<u{width}")
+        # The sum of wide ones could be too large for its type.
+        return (width < 8 or int(more.max()) <= rest) and int(more.sum(dtype=np.uint64)) == rest
+
     def _count(self, number: int) -> int:
-        return int(min(self._block, self.records - number * self._block))
+        return int(min(BLOCK, self.records - number * BLOCK))
 
     def members(self) -> NDArray[np.void]:
         """Return where the gzip members start: fields `file`, `raw` and `record`."""

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from recordkit import _core
 from recordkit.errors import CorruptRecordError, StorageError
 from recordkit.schema import Schema
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ._bytes import ByteFile
     from ._manifest import Shard
 
 log = logging.getLogger("recordkit")
@@ -60,7 +62,8 @@ _FACTS: Final = declare.Declared(
                         "records": declare.number(),
                         "size": declare.number(),
                         "changed_at": declare.number(-declare.MOST),
-                    }
+                    },
+                    {"sample": declare.or_null(declare.text("[0-9a-f]{8}", "8 hexadecimal digits"))},
                 )
             ),
             "hides": declare.array(declare.text()),
@@ -71,6 +74,8 @@ _FACTS: Final = declare.Declared(
     "Restore it, remove it to do without, or open without: overlays=False.",
 )
 _TICK: Final = 20_000_000  # nanoseconds, more than one of any clock that gives files their times
+_SECOND: Final = 1_000_000_000
+_PIECES, _PIECE = 16, 4096
 
 
 @dataclass(frozen=True)
@@ -82,7 +87,8 @@ class Base:
         digest: Of its records.
         records: How many they were.
         size: Of the file.
-        changed_at: When it was last changed, in nanoseconds; the same time saves a look at its records.
+        changed_at: When it was last changed, in nanoseconds; the same time saves a look at all its records.
+        sample: The checksum of some of its bytes; None where an earlier version wrote the layer.
     """
 
     name: str
@@ -90,6 +96,7 @@ class Base:
     records: int
     size: int
     changed_at: int
+    sample: str | None = None
 
     @classmethod
     def of(cls, file: RecordFile) -> Base:
@@ -99,7 +106,9 @@ class Base:
         facts = local.path.stat()
         if file.shard is not None and facts.st_mtime_ns > _manifest_time(local.path):
             file = RecordFile(LocalFile(local.path))  # the manifest speaks of what was there before
-        return cls(local.path.name, file.digest, file.count, facts.st_size, facts.st_mtime_ns)
+        return cls(
+            local.path.name, file.digest, file.count, facts.st_size, facts.st_mtime_ns, sample_of(LocalFile(local.path))
+        )
 
     def is_start_of(self, path: Path) -> bool:
         """Tell whether a lone file is the one that this was, with more records that were appended to it."""
@@ -115,6 +124,13 @@ class Base:
             return False
         _, shard = lone_shard(path)
         return shard is not None and shard.digest != self.digest and not self.is_start_of(path)
+
+
+def sample_of(file: ByteFile) -> str:
+    """Return the checksum of 16 pieces of a file that lie evenly over it; of all of it up to 64 KiB."""
+    last = max(0, file.size - _PIECE)
+    pieces = [file.read_at(last * part // (_PIECES - 1), _PIECE) for part in range(_PIECES)]
+    return f"{_core.crc32c(b''.join(pieces)):08x}"
 
 
 def lone_shard(path: Path) -> tuple[Manifest | None, Shard | None]:
@@ -217,14 +233,16 @@ class Layer:
         assert shard is not None
         try:
             facts = local.path.stat()
-        except FileNotFoundError:
-            raise self._damaged(file, "the file is missing") from None
+        except OSError as error:
+            missing = isinstance(error, FileNotFoundError)
+            words = "the file is missing" if missing else f"it cannot be read: {os.strerror(error.errno or 0)}"
+            raise self._damaged(file, words) from None
         if facts.st_size != shard.bytes:
             raise self._damaged(file, f"expected {shard.bytes} bytes, found {facts.st_size}")
         # Whatever happened to it behind our back happened after the manifest was written, or before all was copied:
         # then the index beside it is not of this file.
         written = _names.manifest_of(self.path, lone=False).stat().st_ctime_ns
-        untouched = facts.st_ctime_ns < written and find_beside(local) is not None  # see `settle`
+        untouched = facts.st_ctime_ns < written and find_beside(local, file.compression) is not None  # see `settle`
         if not untouched and RecordFile(LocalFile(local.path)).digest != shard.digest:
             raise self._damaged(file, "these are not the records that were written")
 
@@ -246,11 +264,9 @@ class Layer:
             raise StorageError(message, path=file.name)
         if bound.name in self.files:
             self._check_own(self.files[bound.name])
-        facts = local.path.stat()
-        # A file that changed twice within a tick of the clock has one time, before the layer was made and after.
-        sure = bound.changed_at + _TICK < _names.manifest_of(self.path, lone=False).stat().st_ctime_ns
+        facts = local.stat()
         same = (facts.st_size, facts.st_mtime_ns) == (bound.size, bound.changed_at)
-        if sure and same:
+        if same and self._is_surely(bound, local, facts.st_ctime_ns):
             return
         try:
             changed = facts.st_size != bound.size or RecordFile(LocalFile(local.path)).digest != bound.digest
@@ -295,6 +311,22 @@ class Layer:
     def alters(self) -> bool:
         """Whether other fields are seen through it than without."""
         return bool(self.schema.names or self.hides)
+
+    def _is_surely(self, bound: Base, file: LocalFile, placed_at: int) -> bool:
+        """Tell whether a file of the base's size and time need not be looked at further.
+
+        Args:
+            bound: What is known of it.
+            file: The file.
+            placed_at: When the system says that it was put there or changed, which no program can set.
+        """
+        # A file that changed twice within a tick of the clock has one time, before the layer was made and after.
+        written = _names.manifest_of(self.path, lone=False).stat().st_ctime_ns - _TICK
+        if max(placed_at, bound.changed_at) < written:
+            return True
+        # It was copied together with its time, or replaced. A whole second was set by a tool, on many files alike.
+        kept = bound.changed_at < written and bound.changed_at % _SECOND != 0
+        return kept and bound.sample in (None, sample_of(file))
 
     @property
     def name(self) -> str:

@@ -19,6 +19,7 @@ from recordkit.errors import StorageError
 from recordkit.schema._words import counted, did_you_mean, listed
 
 from . import _names
+from ._bytes import kind_of
 from ._manifest import Manifest
 from ._publish import lone_manifest, pending
 from ._shard_names import (
@@ -182,7 +183,7 @@ def _folder(path: Path, load: _Manifests) -> Located:
     left_out, files = [], []
     for name in sorted(entries):
         reason = _A_FOLDER if entries[name].is_dir() and name != _names.SIDE else reason_left_out(name)
-        reason = reason or (None if is_named_so(name) else _UNNAMED)
+        reason = reason or (_kind_of(entries[name]) if is_named_so(name) else _UNNAMED)
         if reason:
             left_out.append((path / name, reason))
         else:
@@ -194,6 +195,16 @@ def _folder(path: Path, load: _Manifests) -> Located:
             pending(*_names.targets_of(file)[:1])
     tfds = _tfds(path) if "dataset_info.json" in entries or "features.json" in entries else None
     return replace(_from_files(complete(files)), left_out=tuple(left_out), tfds=tfds)
+
+
+def _kind_of(entry: os.DirEntry[str] | Path) -> str | None:
+    """Return what is under a name if that is no file and no folder."""
+    if entry.is_file():
+        return None
+    try:
+        return kind_of(entry.stat().st_mode)
+    except OSError:
+        return None  # a link that leads nowhere: reading says so, for records are missing
 
 
 def _entries(path: Path) -> dict[str, os.DirEntry[str]]:
@@ -248,7 +259,7 @@ def _glob(text: str, load: _Manifests) -> Located:
     folders: list[Path] = []
     for path in sorted(matches):
         side = _names.SIDE in path.parts
-        reason = reason_left_out(_names.SIDE) if side else reason_left_out(path.name)
+        reason = reason_left_out(_names.SIDE) if side else reason_left_out(path.name) or _kind_of(path)
         if reason is None and path.is_dir():
             folders.append(path)
         elif reason is None:

@@ -6,9 +6,11 @@ An index of a file that others wrote is kept in a cache folder, never beside the
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import threading
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +22,8 @@ from recordkit.records import corrupt
 
 from . import _names
 from ._bytes import LocalFile
-from ._index import BLOCK, Fingerprint, Index, IndexBuilder
+from ._index import BLOCK, Fingerprint, Index, IndexBuilder, OtherFile
+from ._manifest import MOST_INFLATED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ._bytes import ByteFile
+    from ._options import Compression
     from ._streams import Stream
 
 _TABLE_BYTES = 256 << 20  # of places kept of one file
@@ -92,29 +96,70 @@ class Places:
         return table.places(numbers)
 
 
-def find_places(file: ByteFile) -> Places | None:
-    """Return the places that an index beside the file or in the cache tells, None if none fits the file."""
+def find_places(file: ByteFile, compression: Compression, records: int | None = None) -> Places | None:
+    """Return the places that an index beside the file or in the cache tells, None if none fits the file.
+
+    Args:
+        file: The file.
+        compression: How it is compressed.
+        records: How many records it has, where that is known.
+    """
     if not isinstance(file, LocalFile):
         return None
     cache = cached(file.path)
-    return _found(file, beside(file.path), *([cache] if cache else []))
+    return _found(file, [beside(file.path), *([cache] if cache else [])], compression, records)
 
 
-def find_beside(file: LocalFile) -> Places | None:
+def find_beside(file: LocalFile, compression: Compression, records: int | None = None) -> Places | None:
     """Return the places that an index beside the file tells, None if it does not fit the file."""
-    return _found(file, beside(file.path))
+    return _found(file, [beside(file.path)], compression, records)
 
 
-def _found(file: LocalFile, *candidates: Path) -> Places | None:
-    paths = [path for path in candidates if path.is_file()]
+def _found(file: LocalFile, candidates: list[Path], compression: Compression, records: int | None) -> Places | None:
+    paths = [path for path in candidates if path.exists()]
     if paths:
         fingerprint = Fingerprint.of_bytes(file)
         for path in paths:
             try:
-                return Places(Index(path, fingerprint))
-            except (ValueError, OSError):
-                continue  # of an earlier file of this name, or damaged: it is only a help
+                index = Index(path, fingerprint)
+                check_fits(index, fingerprint.size, compression, records)
+                return Places(index)
+            except OtherFile:
+                continue  # of an earlier file of this name
+            except ValueError as error:
+                warn_of_index(file.name, str(error))
+            except OSError as error:
+                warn_of_index(file.name, f"{path}: it cannot be read: {os.strerror(error.errno or 0)}")
     return None
+
+
+def check_fits(index: Index, size: int, compression: Compression, records: int | None = None) -> None:
+    """Raise if an index speaks of more or fewer records than its file can hold, or does.
+
+    Raises:
+        ValueError: It does.
+    """
+    words = None
+    if compression is None and index.raw_bytes != size:
+        words = f"{index.raw_bytes:,} bytes of records, and the file has {size:,}"
+    elif index.raw_bytes > size * MOST_INFLATED:
+        words = f"{index.raw_bytes:,} bytes of records, more than {size:,} bytes can hold"
+    elif records is not None and len(index) != records:
+        words = f"{len(index):,} records, and the manifest says {records:,}"
+    if words is not None:
+        message = f"{index.path}: the index speaks of {words}"
+        raise ValueError(message)
+
+
+@lru_cache(maxsize=4096)  # once for each file, however often it is looked for
+def warn_of_index(name: str, words: str) -> None:
+    """Say that an index is not used."""
+    logging.getLogger("recordkit").warning(
+        "%s: its index is ignored, and another one is made: %s\n"
+        "  Remove it; recordkit.index writes another one beside the file.",
+        name,
+        words,
+    )
 
 
 def beside(path: Path) -> Path:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 
 from recordkit import _core
-from recordkit.errors import CorruptRecordError, RecordKitError
+from recordkit.errors import CorruptRecordError, RecordKitError, StorageError
 from recordkit.records import CHUNK_BYTES, NO_LIMIT, Reader, corrupt
 
 from . import _disk
@@ -23,9 +23,9 @@ from ._explain import explain
 from ._index import Fingerprint, IndexBuilder
 from ._inflate import Inflated
 from ._members import members_of
-from ._places import beside, find_beside, find_places, identities, make_places
+from ._places import beside, find_beside, find_places, identities, make_places, warn_of_index
 from ._shard_file import new_digest
-from ._sniff import compression_of
+from ._sniff import compression_of, starts_record
 from ._streams import MemberStream, Sequential, SkippingStream
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 _Look: TypeAlias = "Callable[[Places], tuple[NDArray[np.uint64], NDArray[np.uint64]]]"
 
 _MEMBERS_KEPT = 4
-_FRAME = 16
+_HEADER, _FRAME = 12, 16
 _IDENTITY_BYTES = 12
 _BAD_LENGTH, _TOO_LARGE = 2, 5  # faults, as the core numbers them
 
@@ -97,7 +97,23 @@ class RecordFile:
     def _members(self) -> tuple[Member, ...] | None:
         if self.compression != "gzip" or isinstance(self.file, PipeFile):  # which cannot be hopped over
             return None
-        return members_of(self._own())
+        members = members_of(self._own())
+        if members is not None:
+            self.check_count(sum(member.records for member in members))
+        return members
+
+    def check_count(self, found: int) -> None:
+        """Raise if the manifest says another number of records than there are.
+
+        Raises:
+            StorageError: It does.
+        """
+        if self.shard is not None and found != self.shard.records:
+            message = (
+                f"{self.name}: the file has {found:,} records, and the manifest says {self.shard.records:,}\n"
+                "  One of the two was changed. Restore it, or remove the manifest to read the file without."
+            )
+            raise StorageError(message, path=self.name)
 
     @cached_property
     def _firsts(self) -> NDArray[np.int64]:
@@ -125,7 +141,7 @@ class RecordFile:
             return sum(member.records for member in self._members)
         if "_places" in self.__dict__:
             return len(self._places)
-        if self.compression is None and isinstance(self.file, LocalFile) and find_places(self._own()) is None:
+        if self.compression is None and isinstance(self.file, LocalFile) and find_places(self._own(), None) is None:
             return self._hopped[0]
         return len(self._places)
 
@@ -145,7 +161,8 @@ class RecordFile:
     @cached_property
     def _places(self) -> Places:
         with self._lock:
-            return find_places(self._own()) or self._made_places()
+            found = find_places(self._own(), self.compression, None if self.shard is None else self.shard.records)
+            return found or self._made_places()
 
     def _made_places(self) -> Places:
         plain = self.compression is None and isinstance(self.file, LocalFile)
@@ -153,6 +170,7 @@ class RecordFile:
             places = make_places(self._own(), None if plain else self._reader(0, 0, self._raw))
         except CorruptRecordError as error:
             raise self.explained(error, checked=not plain) from None
+        self.check_count(len(places))
         self._places_are_sure = True
         return places
 
@@ -223,7 +241,7 @@ class RecordFile:
         """Keep the index beside the file, and return where it is."""
         assert isinstance(self.file, LocalFile)
         target = beside(self.file.path)
-        if find_beside(self.file) is None:
+        if find_beside(self.file, self.compression) is None:
             builder = IndexBuilder()
             builder.add(self.places()[1] - np.uint64(_FRAME))
             for member in self._members or ():
@@ -267,7 +285,11 @@ class RecordFile:
             return 0
         if record >= self.count:
             return self.file.size
-        return int(self._look_up(lambda places: places.one(record))[0][0])
+        starts, _ = self._look_up(lambda places: places.one(record))
+        if not self._places_are_sure and not starts_record(self._own().read_at(int(starts[0]), _HEADER)):
+            self._renew()
+            starts, _ = self._look_up(lambda places: places.one(record))
+        return int(starts[0])
 
     def _reader(self, offset: int, first: int, file: ByteFile | None, chunk_bytes: int = CHUNK_BYTES) -> Reader:
         options: dict[str, Any] = {
@@ -388,7 +410,7 @@ class RecordFile:
         """Return records that are looked up in the index, and once more in a new one if they are not where it says."""
         starts, sizes = self._look_up(look)
         chunk, fault = self._read(starts, sizes, numbers)
-        if fault and not self._places_are_sure and self._renewed():
+        if fault and not self._places_are_sure and self._renew():
             starts, sizes = self._look_up(look)
             chunk, fault = self._read(starts, sizes, numbers)
         if fault:
@@ -401,17 +423,22 @@ class RecordFile:
             return look(self._places)
         except RecordKitError:
             raise
-        except (ValueError, OSError):  # a part of the index is damaged, or it is gone: it is only a help
+        except (ValueError, OSError) as error:  # a part of the index is damaged, or it is gone: it is only a help
+            warn_of_index(self.name, str(error))
             self._places = self._made_places()
             return look(self._places)
 
-    def _renewed(self) -> bool:
-        """Make the places anew, for the index may be that of an earlier file with the same ends."""
+    def _renew(self) -> bool:
+        """Make the places anew, for those of an index may be lies, or of an earlier file with the same ends."""
+        told = self._places.index
         try:
             self._places = self._made_places()
         except CorruptRecordError:
             self._places_are_sure = True  # as sure as they can be had
             return False
+        if not told.equals(self._places.index):
+            words = "records are not where it says, and those asked for before by number may have been others"
+            warn_of_index(self.name, f"{told.path}: {words}")
         return True
 
     def _read(
@@ -521,9 +548,12 @@ class _Explaining(_Around):
 
     def read(self, records: int | None = None) -> Chunk | None:
         try:
-            return self._stream.read(records)
+            chunk = self._stream.read(records)
         except CorruptRecordError as error:
             raise self._file.explained(error, checked=self._checked) from None
+        if chunk is None:
+            self._file.check_count(self.next_record)
+        return chunk
 
 
 class _Later(_Around):

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from recordkit import _core, examples, records
 from recordkit.errors import WrongFileError
 
+from ._bytes import UNKNOWN_SIZE
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -127,9 +129,9 @@ def compression_of(file: ByteFile) -> Literal["gzip", "zlib"] | None:
     recordkit.errors.WrongFileError: a.tfrecord: this is an HTML page, not a TFRecord file
       The download failed and its answer was saved in place of the file: fetch the file again.
     """
-    size = file.size
     head = file.read_at(0, _HEAD)
-    if not head or _sound(head):
+    size = file.size
+    if not head or starts_record(head):
         return None
     if _may_be_gzip(head):
         raw, state = _inflated(file, 31)
@@ -139,16 +141,17 @@ def compression_of(file: ByteFile) -> Literal["gzip", "zlib"] | None:
         return "gzip"
     if _may_be_zlib(head):
         raw, state = _inflated(file, zlib.MAX_WBITS)
-        if _sound(raw) or (state != "error" and size >= _SURELY_ZLIB):
+        if starts_record(raw) or (state != "error" and size >= _SURELY_ZLIB):
             _refuse_inside(file, "zlib", raw, state)
             return "zlib"
-    tail = file.read_at(max(0, size - _HEAD), _HEAD)
-    if found := _known(head, tail, whole=size <= _HEAD) or _known_as_a_whole(file, head):
+    ends = size < UNKNOWN_SIZE  # and not a pipe, which may have none
+    tail = file.read_at(max(0, size - _HEAD), _HEAD) if ends else b""
+    if found := _known(head, tail, whole=size <= _HEAD) or (_known_as_a_whole(file, head) if ends else None):
         raise _wrong(file, found, head)
     return None
 
 
-def _sound(head: bytes) -> bool:
+def starts_record(head: bytes) -> bool:
     """Whether the bytes start with the header of a record whose checksum is right."""
     stored = int.from_bytes(head[8:_HEADER], "little")
     return len(head) >= _HEADER and _core.mask_crc(_core.crc32c(head[:8])) == stored
@@ -157,7 +160,7 @@ def _sound(head: bytes) -> bool:
 def _payload_is_sound(file: ByteFile, head: bytes) -> bool:
     """Whether the checksum of the payload confirms a length whose own checksum is damaged."""
     length = int.from_bytes(head[:8], "little")
-    if length > file.size - _HEADER - 4:
+    if length > file.size - _HEADER - 4 or file.size == UNKNOWN_SIZE:
         return False
     rest = file.read_at(_HEADER, length + 4)
     return _core.mask_crc(_core.crc32c(rest[:length])) == int.from_bytes(rest[length:], "little")
@@ -203,7 +206,7 @@ def _refuse_inside(file: ByteFile, compression: str, raw: bytes, state: str) -> 
     Raises:
         WrongFileError: That is so.
     """
-    if not raw or _sound(raw):
+    if not raw or starts_record(raw):
         return
     whole = state == "end"
     found = _TWICE if raw.startswith(_GZIP) else _known(raw, raw if whole else b"", whole=whole)

@@ -5,8 +5,10 @@ They name no file, and carry no checksum, so that they are held against the file
 
 from __future__ import annotations
 
+import io
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -15,11 +17,12 @@ from recordkit.errors import StorageError, TargetExistsError
 from . import _disk
 from ._bytes import LocalFile
 from ._record_file import RecordFile
+from ._side_json import Unlike, read_small
 
 if TYPE_CHECKING:
-    import os
-
     from numpy.typing import NDArray
+
+_LINE_BYTES: Final = 64  # two numbers of up to 20 digits, and room for spaces
 
 
 def write_text_index(
@@ -64,13 +67,19 @@ def read_text_index(
     Raises:
         StorageError: It is no text index, or one of another file.
     """
+    starts, sizes = RecordFile(LocalFile(Path(path))).places()
     try:
-        empty = not Path(index).stat().st_size
-        numbers = np.empty((0, 2), np.uint64) if empty else np.loadtxt(index, dtype=np.uint64, ndmin=2)
+        data = read_small(Path(index), (len(starts) + 1) * _LINE_BYTES)
+        numbers = np.loadtxt(io.BytesIO(data), np.uint64, ndmin=2) if data.strip() else np.empty((0, 2), np.uint64)
+    except Unlike as unlike:
+        message = f"{index}: not the index of {path}, which has {len(starts):,} records: {unlike}"
+        raise StorageError(message, path=str(index)) from None
     except ValueError as error:
         message = f"{index}: this is no text index: {error}\n  Expected two numbers a line: a record's offset and size."
         raise StorageError(message, path=str(index)) from None
-    starts, sizes = RecordFile(LocalFile(Path(path))).places()
+    except OSError as error:
+        message = f"{index}: cannot be read: {os.strerror(error.errno or 0)}"
+        raise StorageError(message, path=str(index), errno=error.errno) from None
     if not np.array_equal(numbers, np.stack([starts, sizes], axis=1)):
         message = (
             f"{index}: not the index of {path}: it has {len(numbers)} records, and the file has {len(starts)}"

@@ -106,7 +106,7 @@ class _Check:
         self._start_again()
 
     def _start_again(self) -> None:
-        self._sums = Sums(self._candidate.shard, IndexCheck.of(self._file))
+        self._sums = Sums(self._candidate.shard, IndexCheck.of(self._file, self._compression))
         self._lock = threading.Lock()
         self._waiting: dict[int, Part] = {}
         self._at = 0

@@ -10,7 +10,7 @@ import numpy as np
 
 from recordkit.storage import Damage, Fingerprint, Index, LocalFile
 from recordkit.storage._index import BLOCK
-from recordkit.storage._places import beside
+from recordkit.storage._places import beside, check_fits
 from recordkit.storage._publish import lacks_side_files
 from recordkit.storage._shard_file import new_digest
 
@@ -165,20 +165,22 @@ class IndexCheck:
         self._count = 0
 
     @classmethod
-    def of(cls, file: ByteFile) -> IndexCheck | None:
+    def of(cls, file: ByteFile, compression: Compression) -> IndexCheck | None:
         """Return the check of a file's index, None if there is none beside it."""
         if not isinstance(file, LocalFile):
             return None
-        path, data = beside(file.path), b""
+        path = beside(file.path)
         try:
-            data = path.read_bytes()
-            return cls(str(path), data, Index(data, Fingerprint.of_bytes(file)))
+            fingerprint = Fingerprint.of_bytes(file)
+            check_fits(Index(path, fingerprint), fingerprint.size, compression)
+            data = path.read_bytes()  # which is as large as its numbers say
+            return cls(str(path), data, Index(data, fingerprint))
         except (FileNotFoundError, NotADirectoryError):
             return None
         except (ValueError, OSError) as error:
             if lacks_side_files(file.path) is not None:
                 return None  # of the state before, and about to be replaced
-            return cls(str(path), data, None, str(error).removeprefix("the index: "))
+            return cls(str(path), b"", None, str(error).removeprefix(f"{path}: "))
 
     def add(self, lengths: NDArray[np.uint64]) -> None:
         """Take how long the next records are."""
