@@ -83,6 +83,13 @@ class TestFunctions:
 
         assert any(f"{path}: record 7" in note for note in caught.value.__notes__)
 
+    def test_stop_iteration_is_not_taken_for_the_end(self, path: str) -> None:
+        empty = Dataset.range(3).map(lambda n: next(iter([])))
+
+        for dataset in (empty, empty.batch(2), Dataset.range(3).filter(lambda n: next(iter([])))):
+            with pytest.raises(RuntimeError, match="it raised StopIteration"):
+                list(dataset)
+
     def test_parse_error_names_record_and_key(self, path: str) -> None:
         wrong = {"n": tf.io.FixedLenFeature([], tf.string)}
 
@@ -255,6 +262,13 @@ class TestErrors:
 
         assert lengths() == lengths()
         assert len(calls) == 10
+
+    def test_cache_of_other_steps_is_used_with_a_warning(self, tmp_path: Path) -> None:
+        target = str(tmp_path / "cache")
+        list(Dataset.range(3).cache(target))
+
+        with pytest.warns(RuntimeWarning, match="was made of other records or steps.*\n.*remove the folder"):
+            assert numbers(Dataset.range(3).map(lambda n: n + 1).cache(target)) == [0, 1, 2]
 
     def test_cache_in_a_folder_knows_the_steps_before_it_in_any_process(self, path: str, tmp_path: Path) -> None:
         program = f"""if True:

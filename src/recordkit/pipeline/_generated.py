@@ -33,10 +33,12 @@ class Generated:
 
     Attributes:
         schema: What its rows have to hold; None to take what comes.
+        most: How many elements a block has at most.
     """
 
     function: Callable[[], Iterable[Any]]
     schema: Schema | None = None
+    most: int = _MOST
     indexed = False
 
     @property
@@ -55,7 +57,7 @@ class Generated:
     def blocks(self, mark: Mark, epoch: int) -> Generator[Block, None, None]:
         """Yield what the function yields; behind a mark, by going through all before it once more."""
         given, at = mark or 0, 0
-        with closing(gathered(begun(self.function), _MOST)) as lists:
+        with closing(gathered(begun(self.function), self.most)) as lists:
             for values in lists:
                 at += len(values)
                 if at > given:

@@ -146,8 +146,8 @@ class Repeat(_order.Repeat):
                 for block in blocks:
                     any_given = any_given or bool(len(block.values))
                     yield Block(block.values, wrapped(block.marks, lambda i, mark, number=number: [number, mark]))
-            if not any_given:
-                return  # nothing, however often
+            if not any_given and self.times is None:
+                return  # nothing, however often; counted passes go on: a generator may yield more the next time
             number, before = number + 1, None
 
 

@@ -19,7 +19,7 @@ from recordkit.workers import AUTO
 
 from . import _batches, _dtypes, _names
 from ._dtypes import as_dtype
-from ._elements import Failed, failure_in, leaves, mapped, numpy_of, shown, tensors
+from ._elements import Failed, failure_in, leaves, mapped, numpy_of, plain, restored, shown, tensors
 from ._flows import (
     Call,
     Every,
@@ -304,7 +304,7 @@ class Dataset:
         """Return everything `count` times; without end if it is None or -1."""
         if count is None or int(count) < 0:
             return Dataset(self._pipe.repeat(), 0 if self._count == 0 else INFINITE_CARDINALITY)
-        times = int(count)
+        times = int(count) if self._count else 0
         return Dataset(self._pipe.repeat(times), 0 if times == 0 else self._counted(lambda count: times * count))
 
     # --- Many as one
@@ -384,14 +384,18 @@ class Dataset:
         """Return the same elements, made once: from then on they come from memory, or from a folder.
 
         Args:
-            filename: The folder, which is ours: TensorFlow's caches are not read. It is made anew if the records or
-                the steps before it are others, as far as that can be told: of functions only their names are known.
+            filename: The folder, which is ours: TensorFlow's caches are not read. What is there is used, even if the
+                records or the steps before it are others, as TensorFlow does; a warning says so, as far as that can be
+                told: of functions only their names are known.
             name: Not used.
         """
-        path, pipe = _texts(filename)[0], self._pipe._with(Map(shown, 1))
-        # What is in memory is nobody else's: it need not be told what it was made of.
-        made_of = pipe.cache(path, key="tf").source.fingerprint if path else ""
-        return Dataset(Pipeline(Kept(pipe, Path(path) if path else None, None, made_of, repr(pipe))), self._count)
+        path = _texts(filename)[0]
+        pipe = self._pipe._with(Map(plain if path else shown, 1))
+        if not path:  # what is in memory is nobody else's: it need not be told what it was made of
+            return Dataset(Pipeline(Kept(pipe, None, None, "", repr(pipe))), self._count)
+        made_of = pipe.cache(path, key="tf").source.fingerprint
+        kept = Pipeline(Kept(pipe, Path(path), None, made_of, repr(pipe)))
+        return Dataset(kept._with(Make(restored)), self._count)
 
     # --- Going through it
 

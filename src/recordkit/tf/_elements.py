@@ -116,6 +116,42 @@ def shown(element: Any) -> Any:
     return tensors(element)
 
 
+def plain(element: Any) -> Any:
+    """Return an element in what a cache on disk keeps, each tensor as a list; raise what went wrong in its place."""
+    return mapped(_plain_leaf, shown(element))
+
+
+def _plain_leaf(leaf: Any) -> Any:
+    if isinstance(leaf, SparseTensor):
+        parts = (leaf.indices, leaf.values, leaf.dense_shape)
+        return ["sparse", list(leaf._open), *map(np.asarray, parts)]
+    if isinstance(leaf, RaggedTensor):
+        return ["ragged", leaf.uniform_row_length, _plain_leaf(leaf.values), leaf._splits]
+    return leaf if leaf is None else ["tensor", list(leaf._open), leaf._array]
+
+
+def restored(element: Any) -> Any:
+    """Return an element of what `plain` made of it.
+
+    >>> restored(plain({"a": Tensor(np.arange(2))}))
+    {'a': <tf.Tensor: shape=(2,), dtype=int64, numpy=array([0, 1])>}
+    """
+    return mapped(_restored_leaf, element)
+
+
+def _restored_leaf(leaf: Any) -> Any:
+    if leaf is None:
+        return None
+    kind, facts, *parts = leaf
+    if kind == "tensor":
+        return Tensor(parts[0], tuple(facts))
+    if kind == "ragged":
+        return RaggedTensor(_restored_leaf(parts[0]), parts[1], facts)
+    sparse = SparseTensor(*parts)
+    sparse._open = tuple(facts)
+    return sparse
+
+
 def numpy_of(leaf: Any) -> Any:
     """Return a leaf as NumPy's."""
     if leaf is None:

@@ -18,10 +18,10 @@ import numpy as np
 from recordkit import _core, dataset
 from recordkit.dataset._batching import Payloads
 from recordkit.pipeline._blocks import Block, Piece, Place, Told, cut_block, each, gathered
-from recordkit.pipeline._cache import Cached
+from recordkit.pipeline._cache import Cached, fingerprint_at, opened
 from recordkit.pipeline._order import Said
 from recordkit.pipeline._stages import BufferShuffle, EveryOne, Take, wrapped
-from recordkit.pipeline._steps import Filter, Map, name_of
+from recordkit.pipeline._steps import Filter, Map, failed, name_of
 
 from ._batches import batch_of, ragged_batches
 from ._elements import Failed, returned, shown, tensors
@@ -116,6 +116,20 @@ class Kept(Cached):
 
     indexed = False
 
+    def _known(self) -> Any:
+        """Return what is kept. A cache on disk is used as it is, like TensorFlow's, but never silently."""
+        if self._filled.kept is None and self.path is not None:
+            made_of = fingerprint_at(self.path)
+            if made_of:
+                self._filled.kept = opened(self.path)
+            if made_of and made_of != self.fingerprint:
+                message = (
+                    f"{self.path}: this cache was made of other records or steps, and is used as it is\n"
+                    "  To make it anew, remove the folder."
+                )
+                warnings.warn(message, RuntimeWarning, stacklevel=2)
+        return self._filled.kept
+
 
 @dataclass(frozen=True)
 class Call(Map):
@@ -176,8 +190,7 @@ def _called(function: Any, result: Any, element: Any, i: int, where: tuple[Piece
         return result(function(*arguments(element)))
     except Exception as error:
         piece, place, what = where
-        error.add_note(f"{place(int(piece.ends[i]) - 1)}: {what}({name_of(function)}) failed")
-        return Failed(error)
+        return Failed(failed(error, f"{place(int(piece.ends[i]) - 1)}: {what}({name_of(function)}) failed"))
 
 
 def arguments(element: Any) -> tuple[Any, ...]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from recordkit.errors import SchemaError
+from recordkit.pipeline._generated import begun
 
 from . import _dtypes
 from ._dtypes import as_dtype
-from ._elements import mapped
+from ._elements import Failed, mapped
 from ._ragged import RaggedTensor
 from ._shape import RaggedTensorSpec, SparseTensorSpec, TensorSpec
 from ._sparse import SparseTensor
@@ -38,9 +40,21 @@ def signature_of(signature: Any, types: Any, shapes: Any) -> Any:
 
 
 def generated(generator: Callable[..., Any], args: tuple[Any, ...], signature: Any) -> Iterator[Any]:
-    """Yield what a generator yields, as elements."""
-    for number, value in enumerate(generator(*args)):
-        yield _fitted(value, signature, f"element {number} of the generator")
+    """Yield what a generator yields, as elements. One that does not fit failed; what the generator raises is last."""
+    values = begun(generator, *args)
+    for number in count():
+        try:
+            value = next(values)
+        except StopIteration:
+            return
+        except Exception as error:
+            yield Failed(error)
+            return
+        try:
+            element = _fitted(value, signature, f"element {number} of the generator")
+        except SchemaError as error:
+            element = Failed(error)
+        yield element
 
 
 def _fitted(value: Any, spec: Any, where: str) -> Any:
