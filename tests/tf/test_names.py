@@ -8,9 +8,12 @@ import textwrap
 from importlib import import_module
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from recordkit import errors
 from recordkit import tf as ours
+from recordkit.tf._names import nearest
 
 MODULES = [
     "tf",
@@ -61,7 +64,11 @@ class TestNotOffered:
             ("keras", "models are for the framework you train with"),
             ("math", "NumPy's functions take these tensors"),
             ("py_function", "call it directly"),
-            ("zzz", "It has DType, RaggedTensor, RaggedTensorSpec, SparseTensor,"),
+            ("zzz", "It has what scripts about records use. To compute, NumPy's functions take these tensors."),
+            ("train.Checkpoint", "It has BytesList, Example, Feature,"),
+            ("cond", "use if and else"),
+            ("range", "Use np.arange"),
+            ("image.random_flip_up_down", "Use image[::-1] where"),
             ("io.parse_exmaple", "recordkit's tf.io has no 'parse_exmaple'\n  Did you mean 'parse_example'?"),
             ("io.gfile.exists", "Use os.path.exists."),
             ("train.Feautre", "Did you mean 'Feature'?"),
@@ -82,6 +89,38 @@ class TestNotOffered:
 
         assert words in str(caught.value)
         assert not hasattr(module, last)
+
+    @pytest.mark.tensorflow
+    @pytest.mark.parametrize("name", [name for name in [*MODULES, "tf.data.Dataset"] if name != "tf.example_pb2"])
+    def test_no_name_of_tensorflow_is_taken_for_another_misspelt(self, tf: object, name: str) -> None:
+        theirs, mine = tf, ours
+        for part in name.split(".")[1:]:
+            theirs, mine = getattr(theirs, part), getattr(mine, part)
+        mine = ours.data.Dataset.range(1) if name == "tf.data.Dataset" else mine  # a class cannot be asked
+        said = {}
+        for one in dir(theirs):
+            try:
+                getattr(mine, one)
+            except AttributeError as error:
+                said[one] = str(error)
+
+        assert [one for one, words in said.items() if "Did you mean" in words or "There is" in words] == []
+        assert [one for one, words in said.items() if not one.startswith("_") and "\n  " not in words] == []
+
+    @given(st.data())
+    def test_name_with_one_mistake_is_recognised(self, data: st.DataObject) -> None:
+        module = import_module(f"recordkit.{data.draw(st.sampled_from(MODULES))}")
+        name = data.draw(st.sampled_from([one for one in module.__all__ if len(one) > 3]))
+        at = data.draw(st.integers(0, len(name) - 1))
+        put = data.draw(st.sampled_from(["", "x", name[at] + "x"]))
+        misspelt = name[:at] + put + name[at + 1 :]
+
+        near = nearest(misspelt, module.__all__)
+
+        assert near is not None or len(misspelt) < 4
+
+    def test_unlike_names_are_not_recognised(self) -> None:
+        assert [nearest(name, ours.__all__) for name in ("cond", "range", "abs", "zzz", "random_flip")] == [None] * 5
 
 
 class TestImporting:

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recordkit.errors import DataLossError, InvalidArgumentError
+from recordkit.errors import InvalidArgumentError
 
 from . import _dtypes
 from ._dtypes import as_dtype
 from ._elements import Row, columns_of, failure_in, leaves, mapped
 from ._ragged import RaggedTensor, splits_of
 from ._sparse import SparseTensor
+from ._specs import asked_shape, filling, unfit
 from ._static import last_open
-from ._tensor import Tensor, array_of, object_array
+from ._tensor import Tensor, object_array
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -122,42 +123,27 @@ def _padded(column: list[Any], shape: Any, fill: Any) -> Any:
         )
         raise TypeError(message)
     arrays = _arrays(column)
-    sizes = _sizes(arrays, shape)
+    sizes = _sizes(arrays, shape, column[0])
     dtype = as_dtype(column[0].dtype)
     blank: Any = b"" if dtype is _dtypes.string else 0
     whole = np.empty((len(arrays), *sizes), arrays[0].dtype)
-    whole[...] = blank if fill is None else _fill(fill, dtype)
+    whole[...] = blank if fill is None else filling(fill, dtype)
     for at, array in enumerate(arrays):
         inside: Any = (at, *map(slice, array.shape))
         whole[inside] = array[()]  # of an array of one string the string: else it would hold the array
     return Tensor(whole)
 
 
-def _fill(fill: Any, dtype: Any) -> Any:
-    if isinstance(fill, Tensor) and fill.dtype != dtype:
-        message = f"padded_batch: padding_values of {fill.dtype.name} for a component of {dtype.name}"
-        raise TypeError(message)
-    return array_of(fill, dtype)
-
-
-def _sizes(arrays: list[NDArray[Any]], shape: Any) -> tuple[int, ...]:
+def _sizes(arrays: list[NDArray[Any]], shape: Any, first: Tensor) -> tuple[int, ...]:
     """Return the shape that all become: as it is asked for, and as the largest where it is not."""
     largest = tuple(np.max([array.shape for array in arrays], axis=0).astype(int).tolist())
-    asked = [None] * len(largest) if shape is None else [_size(size) for size in shape]
+    asked = (None,) * len(largest) if shape is None else asked_shape(shape)
     if len(asked) != len(largest):
-        message = f"padded_batch: a padded shape of {len(asked)} dimensions for tensors of {len(largest)}"
-        raise ValueError(message)
+        raise unfit(asked, first, largest)
     sizes = tuple(there if size is None else size for size, there in zip(asked, largest, strict=True))
     if any(size < there for size, there in zip(sizes, largest, strict=True)):
-        message = (
-            f"padded_batch: expected tensors of {list(sizes)} at most, found {list(largest)}\n  Leave sizes open: None."
-        )
-        raise DataLossError(message)
+        raise unfit(asked, first, largest)
     return sizes
-
-
-def _size(size: Any) -> int | None:
-    return None if size is None or int(size) < 0 else int(size)
 
 
 # --- Ragged

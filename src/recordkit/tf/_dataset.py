@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,10 +18,11 @@ from recordkit.pipeline import Pipeline, from_generator
 from recordkit.pipeline._steps import Group, Map
 from recordkit.workers import AUTO
 
-from . import _batches, _dtypes, _names
+from . import _batches, _dtypes, _names, _specs
 from ._dtypes import as_dtype
 from ._elements import Failed, failure_in, leaves, mapped, numpy_of, plain, restored, shown, tensors
 from ._flows import (
+    Alike,
     Call,
     Every,
     Files,
@@ -38,6 +40,8 @@ from ._flows import (
     ignoring,
 )
 from ._generator import generated, signature_of
+from ._shape import TensorSpec
+from ._specs import STRING, UNKNOWN
 from ._tensor import Tensor, convert_to_tensor
 from ._writer import TFRecordOptions
 
@@ -83,32 +87,39 @@ class Dataset:
     [array([0, 1]), array([4, 9]), array([16])]
     """
 
-    def __init__(self, pipe: Pipeline, cardinality: int = UNKNOWN_CARDINALITY) -> None:
+    def __init__(self, pipe: Pipeline, cardinality: int = UNKNOWN_CARDINALITY, spec: Any = UNKNOWN) -> None:
         # One thread, unless more are asked for: functions are called one after the other, and whoever calls waits.
         self._pipe = replace(pipe, workers=1)
         self._count = cardinality
+        self._spec = spec  # what its elements are like, as far as that is known: see _specs.py
 
-    def _then(self, step: Any, cardinality: int | None = None) -> Dataset:
-        return Dataset(self._pipe._with(step), self._count if cardinality is None else cardinality)
+    def _then(self, step: Any, cardinality: int | None = None, spec: Any = None) -> Dataset:
+        """Return a dataset with a step more, whose elements are as before unless `spec` says what they are."""
+        count = self._count if cardinality is None else cardinality
+        return Dataset(self._pipe._with(step), count, self._spec if spec is None else spec)
 
     # --- Where elements come from
 
     @staticmethod
     def range(*args: Any, output_type: DTypeLike = _dtypes.int64, name: str | None = None) -> Dataset:
         """Return the numbers that Python's `range` gives."""
-        bounds = [int(arg) for arg in args]
+        bounds = [_whole_number(arg, "range") for arg in args]
+        if not 1 <= len(bounds) <= 3:
+            message = f"range: expected 1 to 3 numbers, found {len(bounds)}"
+            raise ValueError(message)
         if bounds[2:] == [0]:
             message = "range: step must be a non-zero integer"
             raise InvalidArgumentError(message)
         numbers = range(*bounds)
         dtype = as_dtype(output_type).numpy
-        return Dataset(from_generator(lambda: (Tensor(np.array(n, dtype)) for n in numbers)), len(numbers))
+        pipe = from_generator(lambda: (Tensor(np.array(n, dtype)) for n in numbers))
+        return Dataset(pipe, len(numbers), TensorSpec([], output_type))
 
     @staticmethod
     def from_tensors(tensors: Any, name: str | None = None) -> Dataset:
         """Return one element."""
         element = mapped(_whole, tensors)
-        return Dataset(from_generator(lambda: [element]), 1)
+        return Dataset(from_generator(lambda: [element]), 1, _specs.spec_of(element))
 
     @staticmethod
     def from_tensor_slices(tensors: Any, name: str | None = None) -> Dataset:
@@ -118,8 +129,9 @@ class Dataset:
         >>> [(int(row["a"]), row["b"].numpy()) for row in rows]
         [(1, b'x'), (2, b'y')]
         """
-        rows = _batches.rows_of(mapped(_whole, tensors))
-        return Dataset(from_generator(lambda: rows), len(rows))
+        element = mapped(_whole, tensors)
+        rows = _batches.rows_of(element)
+        return Dataset(from_generator(lambda: rows), len(rows), _specs.rows(_specs.spec_of(element)))
 
     @staticmethod
     def from_generator(
@@ -153,7 +165,7 @@ class Dataset:
             raise TypeError(message)
         signature = signature_of(output_signature, output_types, output_shapes)
         given = tuple(numpy_of(convert_to_tensor(arg)) for arg in args or ())
-        return Dataset(from_generator(partial(generated, generator, given, signature)))
+        return Dataset(from_generator(partial(generated, generator, given, signature)), spec=signature)
 
     @staticmethod
     def list_files(
@@ -179,22 +191,25 @@ class Dataset:
         [(0, 10), (1, 11)]
         """
         structure = datasets if datasets is not None else args[0] if len(args) == 1 else args
-        first, *others = leaves(structure)
-        if not all(isinstance(each, Dataset) for each in (first, *others)):
+        if not all(isinstance(each, Dataset) for each in leaves(structure)) or not any(True for _ in leaves(structure)):
             message = "zip: expected datasets, in tuples and dicts\n  A list is no structure of them."
             raise TypeError(message)
+        first, *others = leaves(structure)
         pipe = first._pipe.zip(*(other._pipe for other in others))
         counts = [each._count for each in (first, *others)]
         known = [count for count in counts if count >= 0]
         least = min(known) if known else INFINITE_CARDINALITY
         count = UNKNOWN_CARDINALITY if UNKNOWN_CARDINALITY in counts else least
-        return Dataset(pipe._with(Make(partial(_side_by_side, structure))), count)
+        spec = mapped(lambda each: each._spec, structure)
+        return Dataset(pipe._with(Make(partial(_side_by_side, structure))), count, spec)
 
     def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
-        """Return all elements of this, then all of another."""
+        """Return all elements of this, then all of another, which must have the same structure and dtypes."""
+        spec = _specs.joined(self._spec, dataset._spec)
         counts = self._count, dataset._count
         total = sum(counts) if min(counts) >= 0 else max(count for count in counts if count < 0)
-        return Dataset(self._pipe.concat(dataset._pipe), total)
+        pipe = self._pipe.concat(dataset._pipe)
+        return Dataset(pipe if _specs.is_known(spec) else pipe._with(Alike()), total, spec)
 
     # --- What becomes of each element
 
@@ -217,10 +232,10 @@ class Dataset:
             use_unbounded_threadpool: Not used.
             name: Not used.
         """
-        return self._then(Call(_function(map_func), _threads(num_parallel_calls)))
+        return self._then(Call(_function(map_func), _threads(num_parallel_calls)), spec=UNKNOWN)
 
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
-        """Return the elements for which a function returns something true."""
+        """Return the elements for which a function returns True, or a tensor that is."""
         return self._then(Keep(_function(predicate), 1), UNKNOWN_CARDINALITY)
 
     def flat_map(self, map_func: Callable[..., Any], name: str | None = None) -> Dataset:
@@ -250,12 +265,12 @@ class Dataset:
         cycle = _cycle(cycle_length, num_parallel_calls, _workers.count(AUTO))
         block = 1 if block_length is None else _positive(block_length, "block_length")
         step = Interleave(_function(map_func), _opened, cycle, block, num_parallel_calls is not None)
-        return self._then(step, UNKNOWN_CARDINALITY)
+        return self._then(step, UNKNOWN_CARDINALITY, UNKNOWN)
 
     def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Dataset:
         """Return the elements that could be made; records that are damaged are passed over, and no others."""
         good = Good(log_warning)
-        return Dataset(ignoring(self._pipe, good)._with(good))
+        return Dataset(ignoring(self._pipe, good)._with(good), spec=self._spec)
 
     # --- In which order
 
@@ -287,7 +302,7 @@ class Dataset:
 
     def take(self, count: Any, name: str | None = None) -> Dataset:
         """Return the first `count` elements; all if it is -1. Those that fail are not counted."""
-        number = int(count)
+        number = _whole_number(count, "take")
         if number < 0:
             return self
         left = number if self._count == INFINITE_CARDINALITY else self._counted(lambda count: min(count, number))
@@ -295,17 +310,20 @@ class Dataset:
 
     def skip(self, count: Any, name: str | None = None) -> Dataset:
         """Return all but the first `count` elements; none if it is -1."""
-        number = int(count)
+        number = _whole_number(count, "skip")
         if number < 0:
             return self.take(0)
-        return Dataset(self._pipe.skip(number), self._counted(lambda count: max(0, count - number)))
+        return Dataset(self._pipe.skip(number), self._counted(lambda count: max(0, count - number)), self._spec)
 
     def repeat(self, count: Any = None, name: str | None = None) -> Dataset:
         """Return everything `count` times; without end if it is None or -1."""
-        if count is None or int(count) < 0:
-            return Dataset(self._pipe.repeat(), 0 if self._count == 0 else INFINITE_CARDINALITY)
-        times = int(count) if self._count else 0
-        return Dataset(self._pipe.repeat(times), 0 if times == 0 else self._counted(lambda count: times * count))
+        times = -1 if count is None else _whole_number(count, "repeat")
+        if times < 0:
+            return Dataset(self._pipe.repeat(), 0 if self._count == 0 else INFINITE_CARDINALITY, self._spec)
+        if not self._count:
+            times = 0
+        total = 0 if times == 0 else self._counted(lambda count: times * count)
+        return Dataset(self._pipe.repeat(times), total, self._spec)
 
     # --- Many as one
 
@@ -318,7 +336,7 @@ class Dataset:
         name: str | None = None,
     ) -> Dataset:
         """Return `batch_size` elements at a time, stacked; the last ones too, if they are fewer."""
-        return self._grouped(batch_size, drop_remainder, Make(batched))
+        return self._grouped(batch_size, drop_remainder, Make(batched), partial(_specs.batched, self._spec))
 
     def padded_batch(
         self,
@@ -338,8 +356,10 @@ class Dataset:
             drop_remainder: Whether to leave out a last batch that is smaller.
             name: Not used.
         """
-        padded = partial(_batches.padded, shapes=padded_shapes, fills=padding_values)
-        return self._grouped(batch_size, drop_remainder, Make(padded))
+        shapes = _specs.padded_shapes(self._spec, padded_shapes)
+        _specs.padding_values(self._spec, padding_values)
+        padded = partial(_batches.padded, shapes=shapes, fills=padding_values)
+        return self._grouped(batch_size, drop_remainder, Make(padded), lambda _: UNKNOWN)
 
     def ragged_batch(
         self,
@@ -353,22 +373,25 @@ class Dataset:
         As TensorFlow has it: what `tf.TensorSpec([None])` describes is ragged, even in a batch whose rows agree, and
         what `FixedLenFeature([3])` does is not. Of arrays that a function has made with NumPy the first dimension is.
         """
-        return self._grouped(batch_size, drop_remainder, Ragged(as_dtype(row_splits_dtype).numpy))
+        ragged = Ragged(as_dtype(row_splits_dtype).numpy)
+        return self._grouped(batch_size, drop_remainder, ragged, lambda _: UNKNOWN)
 
-    def _grouped(self, batch_size: Any, drop_remainder: Any, made: Any) -> Dataset:
+    def _grouped(self, batch_size: Any, drop_remainder: Any, made: Any, spec: Callable[[int | None], Any]) -> Dataset:
         size = _positive(batch_size, "batch_size")
         groups = Group(size, bool(drop_remainder), lists=True)
         count = self._counted(lambda count: count // size if drop_remainder else -(-count // size))
-        return self._then(groups)._then(made, count)
+        return self._then(groups)._then(made, count, spec(size if drop_remainder else None))
 
     def unbatch(self, name: str | None = None) -> Dataset:
         """Return the rows of each element."""
+        spec = _specs.rows(self._spec)
         pipe = self._pipe._with(Make(_batches.rows_of))
-        return Dataset(pipe.map(lambda rows: [rows] if isinstance(rows, Failed) else list(rows)).unbatch())
+        return Dataset(pipe.map(lambda rows: [rows] if isinstance(rows, Failed) else list(rows)).unbatch(), spec=spec)
 
     def enumerate(self, start: Any = 0, name: str | None = None) -> Dataset:
         """Return each element with its number."""
-        return Dataset(self._pipe.enumerate()._with(Make(partial(_numbered, int(start)))), self._count)
+        pipe = self._pipe.enumerate()._with(Make(partial(_numbered, _whole_number(start, "enumerate"))))
+        return Dataset(pipe, self._count, (TensorSpec([], _dtypes.int64), self._spec))
 
     # --- Ahead of time
 
@@ -378,7 +401,9 @@ class Dataset:
         if size < AUTOTUNE:
             message = f"buffer_size must be >= 0 or tf.data.AUTOTUNE, found {size}"
             raise InvalidArgumentError(message)
-        return self if size == 0 else Dataset(self._pipe.prefetch(AUTO if size < 0 else size), self._count)
+        if size == 0:
+            return self
+        return Dataset(self._pipe.prefetch(AUTO if size < 0 else size), self._count, self._spec)
 
     def cache(self, filename: Any = "", name: str | None = None) -> Dataset:
         """Return the same elements, made once: from then on they come from memory, or from a folder.
@@ -392,10 +417,10 @@ class Dataset:
         path = _texts(filename)[0]
         pipe = self._pipe._with(Map(plain if path else shown, 1))
         if not path:  # what is in memory is nobody else's: it need not be told what it was made of
-            return Dataset(Pipeline(Kept(pipe, None, None, "", repr(pipe))), self._count)
+            return Dataset(Pipeline(Kept(pipe, None, None, "", repr(pipe))), self._count, self._spec)
         made_of = pipe.cache(path, key="tf").source.fingerprint
         kept = Pipeline(Kept(pipe, Path(path), None, made_of, repr(pipe)))
-        return Dataset(kept._with(Make(restored)), self._count)
+        return Dataset(kept._with(Make(partial(_restored, self._spec))), self._count, self._spec)
 
     # --- Going through it
 
@@ -477,10 +502,10 @@ class TFRecordDataset(Dataset):
             names = filenames if isinstance(filenames, Dataset) else Dataset.from_tensor_slices(_texts(filenames))
             cycle = 1 if num_parallel_reads is None else num_parallel_reads
             parallel = None if num_parallel_reads is None else AUTOTUNE
-            super().__init__(names.interleave(TFRecordDataset, cycle, num_parallel_calls=parallel)._pipe)
+            super().__init__(names.interleave(TFRecordDataset, cycle, num_parallel_calls=parallel)._pipe, spec=STRING)
             return
         paths = tuple(_texts(filenames))
-        super().__init__(Pipeline(Files(paths)) if paths else from_generator(tuple))
+        super().__init__(Pipeline(Files(paths)) if paths else from_generator(tuple), spec=STRING)
 
 
 class _Elements(Iterator[Any]):
@@ -519,6 +544,19 @@ def _numbered(start: int, pair: tuple[int, Any]) -> Any:
     if isinstance(element, Failed):
         return element
     return Tensor(np.array(start + number, np.int64)), tensors(element)
+
+
+def _restored(spec: Any, kept: Any) -> Any:
+    """Return an element of a cache on disk, which may have been made of other elements than now come before it."""
+    element = restored(kept)
+    try:
+        _specs.joined(spec, _specs.spec_of(element))
+    except TypeError:
+        message = (
+            f"cache: expected elements like {spec!r}, found {_specs.spec_of(element)!r}\n  To make it anew, remove it."
+        )
+        raise InvalidArgumentError(message) from None
+    return element
 
 
 def _state(new: Any, old: Any) -> Any:
@@ -573,8 +611,18 @@ def _threads(calls: Any) -> Workers:
     return _workers.count(AUTO) if int(calls) == AUTOTUNE else _positive(calls, "num_parallel_calls")
 
 
-def _positive(number: Any, what: str) -> int:
-    if int(number) < 1:
-        message = f"{what} must be greater than zero, found {int(number)}"
+def _whole_number(number: Any, what: str) -> int:
+    """Return a number, and raise TypeError for one that is not whole."""
+    try:
+        return operator.index(number)
+    except TypeError:
+        message = f"{what}: expected a whole number, found {number!r}"
+        raise TypeError(message) from None
+
+
+def _positive(given: Any, what: str) -> int:
+    number = _whole_number(given, what)
+    if number < 1:
+        message = f"{what} must be greater than zero, found {number}"
         raise InvalidArgumentError(message)
-    return int(number)
+    return number

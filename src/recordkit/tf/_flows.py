@@ -23,8 +23,10 @@ from recordkit.pipeline._order import Said
 from recordkit.pipeline._stages import BufferShuffle, EveryOne, Take, wrapped
 from recordkit.pipeline._steps import Filter, Map, failed, name_of
 
+from . import _dtypes
 from ._batches import batch_of, ragged_batches
 from ._elements import Failed, returned, shown, tensors
+from ._specs import UNKNOWN, joined, spec_of
 from ._tensor import Tensor
 
 if TYPE_CHECKING:
@@ -170,12 +172,22 @@ class Keep(Filter):
     def apply(self, piece: Piece, place: Place) -> Piece:
         """Ask the function about each element; those that failed stay."""
         where, elements = (piece, place, "filter"), _listed(piece)
-        made = [_called(self.function, bool, element, i, where) for i, element in enumerate(elements)]
+        made = [_called(self.function, _answer, element, i, where) for i, element in enumerate(elements)]
         kept = [i for i, answer in enumerate(made) if answer]
         values = [made[i] if isinstance(made[i], Failed) else elements[i] for i in kept]
         return Piece(values, [piece.ends[i] for i in kept], piece.taken)
 
     __str__ = Filter.__str__
+
+
+def _answer(result: Any) -> bool:
+    """Return what a predicate has answered, which must be a bool: None, or a number, is a mistake."""
+    answer = tensors(result)
+    if not isinstance(answer, Tensor) or answer.dtype is not _dtypes.bool_ or answer.ndim:
+        found = f"{answer.dtype.name} of shape {answer.shape}" if isinstance(answer, Tensor) else type(answer).__name__
+        message = f"the predicate must return a scalar of bool, found {found}\n  Compare: n > 0, or text == b'yes'."
+        raise ValueError(message)
+    return bool(answer)
 
 
 def _listed(piece: Piece) -> list[Any]:
@@ -240,6 +252,25 @@ class Passed(Said):
                     numbers = range(at + 1, at + count + 1)
                     yield cut_block(Block(values, Told(numbers, int)), given - at, count)
                 at += count
+
+
+@dataclass(frozen=True)
+class Alike(Passed):
+    """Elements of several datasets, which must be alike though that is not known before they are made."""
+
+    def making(self, elements: Iterator[Any]) -> Iterator[Any]:
+        """Yield the elements; one that is not like those before it has failed."""
+        known = UNKNOWN
+        for element in elements:
+            if isinstance(element, Failed):
+                yield element
+                continue
+            try:
+                known = spec_of(tensors(element)) if known is UNKNOWN else joined(known, spec_of(tensors(element)))
+            except TypeError as error:
+                yield Failed(error)
+                continue
+            yield element
 
 
 @dataclass(frozen=True)

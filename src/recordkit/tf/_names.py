@@ -1,6 +1,7 @@
 """Names: looked up when they are first used, so that importing is cheap.
 
-For those that are not there, an error that says what to use instead.
+For those that are not there, an error that says what to use instead. A name is only suggested where the one that was
+asked for is that name misspelt: TensorFlow has many more names, and the nearest of ours seldom does what they do.
 """
 
 from __future__ import annotations
@@ -37,7 +38,45 @@ _INSTEAD: Final = {
     "tf.data.experimental.shuffle_and_repeat": "Use Dataset.shuffle and Dataset.repeat.",
     "tf.data.experimental.map_and_batch": "Use Dataset.map and Dataset.batch.",
     "tf.errors.OutOfRangeError": "Iterating ends by itself: use a for loop.",
+    "tf.case": "Functions run as they are: use if and elif.",
+    "tf.cond": "Functions run as they are: use if and else.",
+    "tf.while_loop": "Functions run as they are: use while or for.",
+    "tf.map_fn": "Functions run as they are: use a for loop, or Dataset.map.",
+    "tf.range": "Use np.arange, or tf.data.Dataset.range.",
+    "tf.zeros": "Use np.zeros.",
+    "tf.ones": "Use np.ones.",
+    "tf.squeeze": "Use np.squeeze.",
+    "tf.expand_dims": "Use np.expand_dims.",
+    "tf.transpose": "Use np.transpose.",
+    "tf.one_hot": "Use np.eye(depth)[indices].",
+    "tf.unstack": "Use a for loop: tensors give their rows.",
+    "tf.ragged": "tf.RaggedTensor has what is offered of ragged tensors.",
+    "tf.experimental": "Nothing of it is offered.",
+    "tf.image.flip_up_down": "Use image[::-1].",
+    "tf.image.random_flip_up_down": "Use image[::-1] where np.random.default_rng() says so.",
+    "tf.image.rot90": "Use np.rot90.",
+    "tf.image.rgb_to_grayscale": "Decode with channels=1.",
+    "tf.sparse.reshape": "Use tf.sparse.to_dense, then tf.reshape.",
+    "tf.sparse.concat": "Use tf.sparse.to_dense, then tf.concat.",
+    "tf.data.Dataset.sample_from_datasets": "Use the mix step of recordkit's own pipelines.",
+    "tf.data.Dataset.choose_from_datasets": "Use the mix step of recordkit's own pipelines.",
+    "tf.data.Dataset.rebatch": "Use Dataset.unbatch and Dataset.batch.",
+    "tf.data.Dataset.take_while": "Use itertools.takewhile on the dataset.",
+    "tf.data.Dataset.get_single_element": "Use next(iter(dataset)).",
+    "tf.data.TextLineDataset": "Open the file in a function, and give that to Dataset.from_generator.",
 }
+
+# What is said of any other name that a module has not.
+_BESIDES: Final = {
+    "tf": "It has what scripts about records use. To compute, NumPy's functions take these tensors.",
+    "tf.image": "It has {}. NumPy's functions take these tensors.",
+}
+
+# Names of TensorFlow's that look like one of ours misspelt, and are not.
+_THEIRS: Final = frozenset(
+    f"tf.{name}"
+    for name in ("complex", "dtensor", "dtypes", "qint16", "qint32", "qint8", "quint16", "quint8", "shape_n")
+)
 
 
 def getter(module: str, namespace: dict[str, Any], places: Mapping[str, str]) -> Callable[[str], Any]:
@@ -76,10 +115,40 @@ def getter(module: str, namespace: dict[str, Any], places: Mapping[str, str]) ->
 
 def _hint(module: str, name: str, offered: Iterable[str]) -> str:
     """Return what to use instead of a name that is not there."""
-    from recordkit.schema._words import did_you_mean  # not worth its import until something is wrong
-
     # What TensorFlow 1 had at its top, such as tf.FixedLenFeature, is found where it is now.
     inner = ("io", "train", "sparse", "data", "image") if module == "tf" else ()
     moved = [place for place in inner if name in import_module(f"recordkit.tf.{place}").__all__]
     hint = _INSTEAD.get(f"{module}.{name}") or " ".join(f"There is tf.{place}.{name}." for place in moved)
-    return hint or did_you_mean(name, offered) or _INSTEAD.get(module) or f"It has {', '.join(sorted(offered))}."
+    near = None if f"{module}.{name}" in _THEIRS else nearest(name, offered)
+    if hint or near:
+        return hint or f"Did you mean {near!r}?"
+    return _INSTEAD.get(module) or _BESIDES.get(module, "It has {}.").format(", ".join(sorted(offered)))
+
+
+def nearest(name: str, offered: Iterable[str]) -> str | None:
+    """Return the name that this one is a misspelling of: one letter may be wrong of four, two of six.
+
+    Two letters that changed places are one mistake; small and capital letters are the same.
+
+    >>> nearest("rezise", ["resize"]), nearest("cond", ["concat"]), nearest("tfrecorddatset", ["TFRecordDataset"])
+    ('resize', None, 'TFRecordDataset')
+    """
+    most = 0 if len(name) < 4 else 1 if len(name) < 6 else 2
+    mistakes = {each: _mistakes(name.lower(), each.lower()) for each in sorted(offered)}
+    best = min(mistakes, key=mistakes.__getitem__, default=None)
+    return best if best is not None and mistakes[best] <= most else None
+
+
+def _mistakes(a: str, b: str) -> int:
+    """Return how many letters must be changed, added, removed or swapped with the next to make one name the other."""
+    before: list[int] = []
+    row = list(range(len(b) + 1))
+    for i, letter in enumerate(a):
+        above, last, row = row, before, [i + 1]
+        for j, other in enumerate(b):
+            least = min(above[j + 1] + 1, row[j] + 1, above[j] + (letter != other))
+            if i and j and letter == b[j - 1] and a[i - 1] == other:
+                least = min(least, last[j - 1] + 1)
+            row.append(least)
+        before = above
+    return row[-1]
