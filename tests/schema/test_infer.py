@@ -1,15 +1,20 @@
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from recordkit import examples, records
 from recordkit.columns import BytesColumn
 from recordkit.errors import CorruptRecordError, SchemaError
 from recordkit.examples import Values
 from recordkit.schema import Schema
+from tests.wire import entry, example, floats, ints, steps, texts
+from tests.wire import lists as feature_lists
 
 JPEG, PNG = b"\xff\xd8\xff\xe0", b"\x89PNG\r\n\x1a\n"
 
@@ -158,6 +163,62 @@ class TestArrays:
         )
 
         assert found == {"x": "bytes", "x/dtype": "string", "x/shape": "int64[2]"}
+
+
+@st.composite
+def arrays_of_others(draw: st.DrawFn) -> list[dict[str, bytes]]:
+    """Records with what may be an array, its shape and its dtype: right, nearly right, or hostile."""
+    kind = draw(st.sampled_from(["raw", "raw", "int64", "float"]))
+    sizes = st.sampled_from([0, 0, 1, 2, 3, 2**31, 2**62, 2**63 - 1, -1])
+    dtypes = st.sampled_from(["uint8", "float64", "float32", "int64", "bool", "bfloat16", "bytes", "string", "", "x"])
+    rank, dtype, has_dtype = draw(st.integers(2, 3)), draw(dtypes), draw(st.booleans())
+    rows = []
+    for _ in range(draw(st.integers(1, 3))):
+        shape = draw(st.lists(sizes, min_size=rank, max_size=rank))
+        product = math.prod(shape)
+        count = product if 0 <= product <= 20 and draw(st.booleans()) else draw(st.integers(0, 4))
+        raw = bytes(count * {"float64": 8, "int64": 8, "float32": 4, "bfloat16": 2}.get(dtype, 1))
+        odd = draw(st.sampled_from([[raw], [raw], [raw], [], [b"", b""]]))
+        values = texts(*odd) if kind == "raw" else ints(*[1] * count) if kind == "int64" else floats(*[1] * count)
+        beside = {"x/dtype": texts(dtype.encode())} if has_dtype else {}
+        rows.append({"x": values, "x/shape": ints(*shape), **beside})
+    return rows
+
+
+class TestWhatIsInferredCanBeRead:
+    @given(arrays_of_others(), st.booleans())
+    def test_arrays_of_others(self, rows: list[dict[str, bytes]], in_steps: bool) -> None:
+        if in_steps:
+            entries = [[entry(name, steps(value, value)) for name, value in row.items()] for row in rows]
+            chunk = records.pack_many([feature_lists(*each) for each in entries])
+        else:
+            entries = [[entry(name, value) for name, value in row.items()] for row in rows]
+            chunk = records.pack_many([example(*each) for each in entries])
+
+        schema = Schema.infer(chunk)
+        batch = schema.decode(chunk)
+
+        assert all(len(batch[name]) == len(rows) for name in schema.names)
+
+    @pytest.mark.parametrize(
+        ("value", "shape", "dtype"),
+        [
+            (texts(b""), [0, 3], "float32"),
+            (texts(bytes(12)), [1, 3], "float32"),
+            (texts(b""), [0, 3], "int64"),
+            (texts(), [0, 3], "uint8"),
+            (texts(b""), [0, 0, 2**62], "uint8"),
+            (ints(), [0, 0, 2**62], None),
+        ],
+    )
+    def test_what_no_array_is_stored_as_are_fields(self, value: bytes, shape: list[int], dtype: str | None) -> None:
+        beside = [] if dtype is None else [entry("x/dtype", texts(dtype.encode()))]
+        chunk = records.pack_many([example(entry("x", value), entry("x/shape", ints(*shape)), *beside)])
+
+        schema = Schema.infer(chunk)
+
+        assert set(schema.names) >= {"x", "x/shape"}
+        assert schema.decode(chunk)["x/shape"].tolist() == [shape]
 
 
 def test_a_name_that_a_feature_and_a_list_share_is_the_list_and_that_is_said(caplog: pytest.LogCaptureFixture) -> None:

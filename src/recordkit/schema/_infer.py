@@ -18,6 +18,8 @@ from recordkit.records import Chunk
 
 from . import _dtypes
 from ._fields import Field, field_from_parts
+from ._layout import layout_of
+from ._shapes import unlike
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -182,6 +184,9 @@ def _raw_sizes(own: Values, dtype: str) -> NDArray[np.int64] | None:
     counts = _counts(own)
     if not dtype or not isinstance(own.values, BytesColumn) or (counts > 1).any():
         return None
+    here = np.ones(1, np.bool_) if own.steps is not None else _present(own)
+    if (here & (counts == 0)).any():  # a list that is there and empty is no array
+        return None
     lengths = np.zeros(len(counts), np.int64)
     lengths[counts == 1] = own.values.lengths
     itemsize = _dtypes.itemsize(dtype)
@@ -198,13 +203,11 @@ def _one_dtype(names: Values) -> str:
         name = _dtypes.canonical(found.pop().decode())
     except (SchemaError, UnicodeDecodeError):
         return ""
-    return "" if _dtypes.is_bytes(name) else name
+    # Some dtypes are never raw bytes with a shape beside them: those are what someone else has written.
+    return name if layout_of("", field_from_parts(name, (None, None))).storage == "raw" else ""
 
 
 def _fits(shapes: Values, sizes: NDArray[np.int64], rank: int) -> bool:
     """Tell whether every shape has as many elements as are there."""
     assert isinstance(shapes.values, np.ndarray)
-    dims = shapes.values.reshape(-1, rank)
-    there = _counts(shapes) > 0
-    # As floats, for products beyond 64 bits.
-    return bool((dims >= 0).all() and (np.prod(dims, axis=1, dtype=np.float64) == sizes[there]).all())
+    return not unlike(shapes.values.reshape(-1, rank), sizes[_counts(shapes) > 0]).any()

@@ -112,12 +112,21 @@ def _complete(part: Part, dims: NDArray[np.int64], without: NDArray[np.bool_], l
     dims[without, declared.index(None)] = lengths[without] // known
 
 
-def _check(part: Part, dims: NDArray[np.int64], lengths: NDArray[np.int64], absent: NDArray[np.bool_] | None) -> None:
-    """Raise unless every shape is allowed and has as many elements as are there."""
+def unlike(dims: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which shapes cannot be those of arrays with so many elements.
+
+    Reading and inferring both ask this, so that what is inferred can be read.
+    """
     # As floats: a product of numbers from a file may pass 64 bits. Where it could equal a length, it is exact.
-    bad = np.prod(dims, axis=1, dtype=np.float64) != lengths
+    bad: NDArray[np.bool_] = np.prod(dims, axis=1, dtype=np.float64) != lengths
     bad |= np.prod(np.where(dims == 0, 1, dims), axis=1, dtype=np.float64) > _MOST_ELEMENTS
     bad |= (dims < 0).any(axis=1)
+    return bad
+
+
+def _check(part: Part, dims: NDArray[np.int64], lengths: NDArray[np.int64], absent: NDArray[np.bool_] | None) -> None:
+    """Raise unless every shape is allowed and has as many elements as are there."""
+    bad = unlike(dims, lengths)
     for axis, size in enumerate(part.layout.shape or ()):
         if size is not None:
             bad |= dims[:, axis] != size
