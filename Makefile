@@ -25,11 +25,12 @@ test-fast: $(VENV)/test  ## the tests that take seconds
 soak: $(VENV)/test  ## the tests that draw their inputs, with others each round; SECONDS=7200
 	$(BIN)/python tests/soak.py --seconds $(SECONDS)
 
-check: $(VENV)/test $(VENV)/check cpp-test wheel docs  ## lint, types, layers, formatting, stub, wheel, site, C++ tests under sanitizers
+check: $(VENV)/test $(VENV)/check cpp-test wheel docs  ## lint, types, layers, formatting, figures, stub, wheel, site, C++ tests under sanitizers
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/python tests/check_layers.py
+	$(BIN)/python benchmarks/plots.py --check
 	$(BIN)/clang-format --dry-run --Werror $(CPP_FORMATTED)
 	$(STUBGEN) -o build/_core.pyi
 	diff -u src/recordkit/_core.pyi build/_core.pyi || (echo "The stub is out of date: make stubs"; exit 1)

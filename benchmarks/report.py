@@ -204,6 +204,7 @@ def document(
                 "what": each.words,
                 "ratio": each.value and round(each.value, 4),
                 "range": [round(each.low, 4), round(each.high, 4)] if each.value else None,
+                "unit": None if each.ratio.to else each.ratio.unit,
                 "bar": each.ratio.bar,
                 "verdict": each.verdict or None,
             }
@@ -220,6 +221,7 @@ def measurement(task: str, result: Measured) -> dict[str, Any]:
     entry |= {
         "records": result.records,
         "records_per_second": round(result.speed, 1),
+        "range": [round(result.records / of(result.repeats), 1) for of in (max, min)],
         "median_seconds": round(result.median, 6),
         "seconds": [round(seconds, 6) for seconds in result.repeats],
         "cpu_seconds": [round(seconds, 3) for seconds in result.cpu[result.best]],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
@@ -30,3 +31,47 @@ def test_every_case_of_recordkit_finds_what_was_drawn(tmp_path: Path) -> None:
     ours = [each for each in measured if each["competitor"] in ("recordkit", "read")]
     assert len(ours) > 20
     assert [each for each in ours if each.get("results") != "equal"] == []
+
+
+def plots(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "plots.py", *arguments, "--check"]
+    return subprocess.run(command, cwd=BENCHMARKS, check=False, capture_output=True, text=True, timeout=60)
+
+
+class TestFigures:
+    def test_all_that_the_documentation_quotes_are_of_one_run(self) -> None:
+        checked = plots()
+
+        assert checked.stdout == ""
+        assert checked.returncode == 0
+
+    def test_another_figure_is_noticed_wherever_it_is_quoted(self, tmp_path: Path) -> None:
+        results = json.loads((BENCHMARKS / "results" / "latest.json").read_text())
+        results["ratios"][0]["ratio"] += 1
+        (tmp_path / "other.json").write_text(json.dumps(results))
+
+        checked = plots(str(tmp_path / "other.json"))
+
+        assert checked.returncode == 1
+        told = [Path(line.partition(": ")[0]).name for line in checked.stdout.splitlines()[::2]]
+        assert told == ["speed.md", "README.md"]
+
+    def test_every_ratio_that_a_table_asks_for_is_measured(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.syspath_prepend(BENCHMARKS)
+        planned = {
+            task.name: {ratio.words or f"{ratio.of} / {ratio.to}" for ratio in task.ratios}
+            for task in importlib.import_module("plan").TASKS
+        }
+        drawn = importlib.import_module("plots")
+
+        for row in (*drawn.README, *drawn.COMPARE):
+            assert set(row.what) <= planned[row.task]
+
+    def test_losses_are_in_the_tables(self) -> None:
+        results = json.loads((BENCHMARKS / "results" / "latest.json").read_text())
+        losses = {each["ratio"] for each in results["ratios"] if " / " in each["what"] and each["ratio"] < 1}
+        readme = (BENCHMARKS.parent / "README.md").read_text()
+
+        assert losses
+        for loss in losses:
+            assert f"| {loss:.3g} times as fast |" in readme
