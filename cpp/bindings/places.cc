@@ -11,6 +11,7 @@
 #include "bindings/bindings.h"
 #include "bindings/place_list.h"
 #include "core/fetch.h"
+#include "core/opened.h"
 #include "core/place_table.h"
 #include "core/verify.h"
 
@@ -155,10 +156,25 @@ void put_block(PlaceTable& table, uint64_t block, uint64_t start, uint64_t least
 #define RECORDKIT_INTS "numpy.typing.NDArray[numpy.int64]"
 #define RECORDKIT_UINTS "numpy.typing.NDArray[numpy.uint64]"
 
+void bind_opened(nb::module_& m) {
+  nb::class_<Opened>(m, "Opened", "An open file as it is now, to ask later what has become of it.")
+      .def(nb::init<int>(), "descriptor"_a)
+      .def_prop_ro("size", &Opened::size, "How many bytes it had.")
+      .def("had", &Opened::had, "size"_a, "The file is known to have had so many bytes before.")
+      .def("note", &Opened::note, "offset"_a, "length"_a, "payload_crc"_a,
+           "Take notice of a record that was read; the first, second, fourth and so on are kept.")
+      .def(
+          "now", [](const Opened& opened, uint64_t end) { return static_cast<int>(opened.now(end)); },
+          "end"_a,
+          "Return the fault if, since then, the file has lost bytes or was written over; 0 where nothing "
+          "shows.");
+}
+
 void bind_map(nb::module_& m) {
   nb::class_<FileMap>(m, "FileMap", "A file as memory, which it may be cut short under.")
       .def("__len__", &FileMap::size)
       .def_prop_ro("is_whole", &FileMap::is_whole, "Whether all that was touched so far was there.");
+  m.def("mapped_bytes", &FileMap::touched, "Return how many bytes were taken from maps so far.");
   m.def(
       "map_file", [](int descriptor, uint64_t most_bytes) { return FileMap::of(descriptor, most_bytes); },
       "descriptor"_a, "most_bytes"_a,
@@ -260,6 +276,7 @@ void bind_places(nb::module_& m) {
       },
       "chunks"_a, nb::sig("def join(chunks: collections.abc.Sequence[Chunk]) -> Chunk"),
       "Return the records of all chunks in one, copied.");
+  bind_opened(m);
   bind_map(m);
   bind_verify(m);
   bind_table(m);

@@ -208,14 +208,24 @@ void bind_records(nb::module_& m) {
       .def(
           "__init__",
           [](RecordReader* self, nb::object file, size_t chunk_bytes, uint64_t max_record_bytes,
-             uint64_t file_offset, uint64_t first_record, uint64_t most_mapped) {
-            new (self) RecordReader(source_of(file, most_mapped), {chunk_bytes, max_record_bytes},
-                                    file_offset, first_record);
+             uint64_t file_offset, uint64_t first_record, uint64_t most_mapped, uint64_t had) {
+            std::unique_ptr<ByteSource> source = source_of(file, most_mapped);
+            if (Opened* const opened = source->opened()) opened->had(had);
+            new (self)
+                RecordReader(std::move(source), {chunk_bytes, max_record_bytes}, file_offset, first_record);
           },
           "file"_a, "chunk_bytes"_a, "max_record_bytes"_a, "file_offset"_a = 0, "first_record"_a = 0,
-          "most_mapped"_a = 0)
+          "most_mapped"_a = 0, "had"_a = 0)
       .def_prop_ro("next_record", &RecordReader::next_record,
                    "The number of the first record that was not handed out.")
+      .def_prop_ro(
+          "sizes",
+          [](const RecordReader& reader) {
+            const Opened* const opened = reader.opened();
+            return opened == nullptr ? std::make_tuple(uint64_t{0}, uint64_t{0})
+                                     : std::make_tuple(opened->size(), opened->size_now());
+          },
+          "How many bytes the file had, and how many it has.")
       .def(
           "next",
           [](RecordReader& reader, std::optional<size_t> records) {

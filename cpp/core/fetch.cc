@@ -59,9 +59,7 @@ class Fetching {
  public:
   Fetching(std::span<const int> descriptors, std::span<const Place> places,
            std::span<const FileMap* const> maps)
-      : descriptors_(descriptors), places_(places) {
-    if (FileMap::is_guarded()) maps_ = maps;
-  }
+      : descriptors_(descriptors), places_(places), maps_(maps) {}
 
   Fetched run() {
     lay_out();
@@ -120,16 +118,22 @@ class Fetching {
       const uint8_t* const from = mapped(places_[i]);
       if (from == nullptr) continue;
       copy(static_cast<uint32_t>(i), from);
+      if (watch_.is_over()) {
+        maps_ = {};  // all are read
+        return;
+      }
     }
   }
 
   void copy(uint32_t number, const uint8_t* from) {
     uint8_t* const to = frame(number);
     const uint64_t length = spans_[number].length;
+    if (!watch_.allows(kHeaderSize)) return;
     std::memcpy(to, from, kHeaderSize);
     if (!header_is_sound(to) || load<uint64_t>(to) != length)
       found(number, Fault::bad_length_crc);
-    else if (!copy_payload(to + kHeaderSize, from + kHeaderSize, length, Following::anything))
+    else if (!watch_.copies_payload(to + kHeaderSize, from + kHeaderSize, length, Following::anything) &&
+             !watch_.is_over())
       found(number, Fault::bad_payload_crc);
   }
 
@@ -212,6 +216,7 @@ class Fetching {
   std::vector<Chunk::Span> spans_;
   std::shared_ptr<Buffer> framed_;
   std::shared_ptr<Buffer> scratch_;
+  Watch watch_;
   size_t sound_ = 0;  // records before this one are, as far as is known
   Fault fault_ = Fault::none;
 };

@@ -6,7 +6,6 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
 
@@ -26,69 +25,125 @@ uintptr_t page_size() {
 
 }  // namespace
 
-// One that is mapped, where the handler of a signal can look it up: no lock, and never freed.
+// A map, where the handler of the signal can look it up: no lock, and never freed.
+//
+// A map is live from after mmap until before munmap. The handler runs in a thread that touches a map, and so
+// holds it: that map is live all the while, its region does not change, and no other live map has the
+// address. Any other region may be let go and taken again meanwhile. What is read of it counts only if its
+// turn was odd before and is the same behind: then start and size belong together, and to a map that was live
+// at that moment. Hence the region that is found to have the address is the right one, or there is none.
 struct FileMap::Region {
-  std::atomic<uintptr_t> start = 0;  // 0: nobody has it
+  std::atomic<bool> taken = false;
+  std::atomic<uint64_t> turn = 0;  // odd while the map is live
+  std::atomic<uintptr_t> start = 0;
   std::atomic<uintptr_t> size = 0;
   std::atomic<bool> whole = true;
 
-  bool has(uintptr_t address) const { return address - start.load() < size.load(); }
+  // A map without an address is not live.
+  Bytes live() const {
+    const uint64_t before = turn.load();
+    const Bytes bytes(reinterpret_cast<const uint8_t*>(start.load()), size.load());
+    return before % 2 != 0 && turn.load() == before ? bytes : Bytes();
+  }
 };
 
 struct Regions {
   static constexpr size_t kMost = 1024;
   static FileMap::Region all[kMost];
   static std::atomic<uint64_t> bytes;
+  static std::atomic<uint64_t> touched;
   static struct sigaction previous;
+  static std::atomic<bool> previous_is_spent;  // it was to be called once
 
   static FileMap::Region* take(uintptr_t start, uint64_t size) {
     for (FileMap::Region& region : all) {
-      uintptr_t none = 0;
-      if (region.start.load() != 0 || !region.start.compare_exchange_strong(none, start)) continue;
-      region.whole = true;
+      if (region.taken.load(std::memory_order_relaxed) || region.taken.exchange(true)) continue;
+      region.start = start;
       region.size = size;
+      region.whole = true;
+      ++region.turn;
       return &region;
     }
     return nullptr;
   }
 
-  // Zeros from the page on that could not be had.
-  static bool mend(uintptr_t address) {
-    FileMap::Region* const region =
-        std::find_if(all, all + kMost, [&](const FileMap::Region& one) { return one.has(address); });
-    if (region == all + kMost) return false;
-    region->whole = false;
-    const uintptr_t from = address & ~(page_size() - 1), end = region->start.load() + region->size.load();
-    return ::mmap(reinterpret_cast<void*>(from), end - from, PROT_READ,
-                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
+  // REQUIRES: `unmap` gives the addresses back
+  template <typename Unmap>
+  static void give_back(FileMap::Region& region, Unmap unmap) {
+    ++region.turn;
+    unmap();
+    region.taken = false;
   }
 
-  static void on_bus_error(int signal, siginfo_t* facts, void*) {
+  // Puts zeros in place of the map that has this address. All of it, so that the system has to part nothing,
+  // for which it may lack room.
+  static bool mend(uintptr_t address) {
+    for (FileMap::Region& region : all) {
+      const Bytes map = region.live();
+      if (address - reinterpret_cast<uintptr_t>(map.data()) >= map.size()) continue;
+      region.whole = false;  // before there are zeros to be seen
+      return ::mmap(const_cast<uint8_t*>(map.data()), map.size(), PROT_READ,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
+    }
+    return false;
+  }
+
+  static void on_bus_error(int signal, siginfo_t* facts, void* context) {
     const int error = errno;
     const bool from_memory = facts->si_code > 0;
-    if (!from_memory || !mend(reinterpret_cast<uintptr_t>(facts->si_addr))) {
-      // Not ours: to whoever took the signal before. What failed is tried again, and fails again.
-      ::sigaction(signal, &previous, nullptr);
-      if (!from_memory) ::raise(signal);
-    }
+    if (!from_memory || !mend(reinterpret_cast<uintptr_t>(facts->si_addr)))
+      pass_on(signal, facts, context, from_memory);
     errno = error;
   }
 
+  // What is not ours goes to whoever took the signal before, as the system would have called it. Ours stays
+  // in place for the other threads, unless the process ends.
+  static void pass_on(int signal, siginfo_t* facts, void* context, bool from_memory) {
+    struct sigaction to = previous;
+    if ((to.sa_flags & SA_RESETHAND) != 0 && previous_is_spent.exchange(true)) to.sa_handler = SIG_DFL;
+    if (to.sa_handler == SIG_IGN && !from_memory) return;
+    if (to.sa_handler == SIG_DFL || to.sa_handler == SIG_IGN) {
+      // What failed is tried again, and ends the process; what was sent is sent again.
+      to = {};
+      to.sa_handler = SIG_DFL;
+      ::sigaction(signal, &to, nullptr);
+      if (!from_memory) ::raise(signal);
+      return;
+    }
+    sigset_t own, before;
+    ::pthread_sigmask(SIG_BLOCK, &to.sa_mask, &before);
+    sigemptyset(&own);
+    sigaddset(&own, signal);
+    if ((to.sa_flags & SA_NODEFER) != 0 && !sigismember(&to.sa_mask, signal))
+      ::pthread_sigmask(SIG_UNBLOCK, &own, nullptr);
+    if ((to.sa_flags & SA_SIGINFO) != 0)
+      to.sa_sigaction(signal, facts, context);
+    else
+      to.sa_handler(signal);
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+
+  // Takes the signal, once in a process: whoever takes it later keeps it. No lock, for a child of a fork
+  // would inherit one that a thread of its parent holds; it then has no maps.
   static bool guard() {
-    static const bool done = [] {
+    static std::atomic<bool> begun = false, done = false;
+    if (!begun.exchange(true)) {
       struct sigaction action = {};
       action.sa_sigaction = on_bus_error;
       action.sa_flags = SA_SIGINFO | SA_ONSTACK;
       sigemptyset(&action.sa_mask);
-      return ::sigaction(SIGBUS, &action, &previous) == 0;
-    }();
+      // Known before ours can be called, too.
+      done = ::sigaction(SIGBUS, nullptr, &previous) == 0 && ::sigaction(SIGBUS, &action, &previous) == 0;
+    }
     return done && FileMap::is_guarded();
   }
 };
 
 FileMap::Region Regions::all[kMost];
 std::atomic<uint64_t> Regions::bytes = 0;
+std::atomic<uint64_t> Regions::touched = 0;
 struct sigaction Regions::previous = {};
+std::atomic<bool> Regions::previous_is_spent = false;
 
 namespace {
 
@@ -129,9 +184,7 @@ std::unique_ptr<FileMap> FileMap::of_cached(int descriptor, uint64_t most_bytes,
 }
 
 FileMap::~FileMap() {
-  region_->size = 0;
-  ::munmap(const_cast<uint8_t*>(data_), size_);
-  region_->start = 0;
+  Regions::give_back(*region_, [&] { ::munmap(const_cast<uint8_t*>(data_), size_); });
   Regions::bytes -= size_;
 }
 
@@ -145,8 +198,16 @@ bool FileMap::is_cached() const {
 
 bool FileMap::is_guarded() {
   struct sigaction now;
+  sigset_t blocked;
   return ::sigaction(SIGBUS, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) != 0 &&
-         now.sa_sigaction == Regions::on_bus_error;
+         now.sa_sigaction == Regions::on_bus_error && ::pthread_sigmask(SIG_BLOCK, nullptr, &blocked) == 0 &&
+         !sigismember(&blocked, SIGBUS);
+}
+
+uint64_t FileMap::touched() { return Regions::touched; }
+
+void FileMap::note_touched(uint64_t bytes) {
+  if (bytes != 0) Regions::touched.fetch_add(bytes, std::memory_order_relaxed);
 }
 
 #else  // Elsewhere it has not been tried.
@@ -157,7 +218,32 @@ FileMap::~FileMap() = default;
 bool FileMap::is_whole() const { return false; }
 bool FileMap::is_cached() const { return false; }
 bool FileMap::is_guarded() { return false; }
+uint64_t FileMap::touched() { return 0; }
+void FileMap::note_touched(uint64_t) {}
 
 #endif
+
+bool Watch::look(uint64_t bytes) {
+  left_ = 0;
+  if (over_ || !FileMap::is_guarded()) {
+    over_ = true;
+    return false;
+  }
+  left_ = std::max(bytes, kBetween);
+  return true;
+}
+
+bool Watch::copies_long_payload(uint8_t* to, const uint8_t* from, uint64_t length) {
+  uint32_t crc = 0;
+  for (uint64_t at = 0; at < length; at += kBetween) {
+    const uint64_t piece = std::min(kBetween, length - at);
+    if (!allows(piece)) return false;
+    std::memcpy(to + at, from + at, piece);
+    crc = crc32c_extend(crc, to + at, piece);
+  }
+  if (!allows(kFooterSize)) return false;
+  std::memcpy(to + length, from + length, kFooterSize);
+  return crc == unmask_crc(load<uint32_t>(to + length));
+}
 
 }  // namespace recordkit

@@ -30,6 +30,8 @@ enum class Fault : uint8_t {
   torn_payload,     // the length is right, and the file ends before the payload and its checksum do
   bad_payload_crc,  // payload or checksum differ; the length was right
   too_large,        // the length is right, and more than the caller allows
+  cut_short,        // the file has fewer bytes than it had when its reading began
+  written_over,     // the file has others than those that were read
 };
 
 inline bool length_is_sound(uint64_t length, const uint8_t* header) {

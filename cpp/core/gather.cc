@@ -11,11 +11,11 @@ class Gathering {
       : places_(places), maps_(maps) {}
 
   bool are_mapped() const {
-    return FileMap::is_guarded() && std::all_of(places_.begin(), places_.end(), [&](const Place& place) {
-             const FileMap* const map = maps_[place.file];
-             return map != nullptr && place.size >= kFrameSize && place.size <= map->size() &&
-                    place.offset <= map->size() - place.size;
-           });
+    return std::all_of(places_.begin(), places_.end(), [&](const Place& place) {
+      const FileMap* const map = maps_[place.file];
+      return map != nullptr && place.size >= kFrameSize && place.size <= std::min(map->size(), kLargest) &&
+             place.offset <= map->size() - place.size;
+    });
   }
 
   uint64_t bytes() const {
@@ -31,6 +31,7 @@ class Gathering {
     const size_t end = few_from(next_, abreast);
     few_.clear();
     for (; next_ < end; ++next_) {
+      if (!watch_.allows(places_[next_].size)) return false;
       const Header header(at(next_));
       if (!header.is_sound() || header.length != places_[next_].size - kFrameSize ||
           !few_.add(header, at(next_) + kHeaderSize, Following::anything))
@@ -43,6 +44,7 @@ class Gathering {
 
  private:
   static constexpr size_t kLine = 64;
+  static constexpr uint64_t kLargest = uint64_t{1} << 20;  // so that the watch looks often enough
   static constexpr uint64_t kCalledFor = 1024;  // of each: the processor sees itself what comes next
 
   const uint8_t* at(size_t i) const { return maps_[places_[i].file]->data() + places_[i].offset; }
@@ -68,6 +70,7 @@ class Gathering {
   std::span<const FileMap* const> maps_;
   size_t next_ = 0;
   Few few_;
+  Watch watch_;
 };
 
 }  // namespace

@@ -46,16 +46,17 @@ class Mapped {
       map_.reset();
       map_ = FileMap::of_cached(descriptor_, most_bytes_, start_, kPart);
     }
-    if (map_ == nullptr || offset + size > start_ + map_->size()) return nullptr;
+    if (map_ == nullptr || offset + size > start_ + map_->size() || !watch_.allows(kPage)) return nullptr;
     std::memcpy(bytes_, map_->data() + (offset - start_), size);
     return map_->is_whole() ? bytes_ : nullptr;
   }
 
  private:
-  static constexpr uint64_t kPart = uint64_t{32} << 20;
+  static constexpr uint64_t kPart = uint64_t{32} << 20, kPage = 4096;
   int descriptor_;
   uint64_t most_bytes_;
   std::unique_ptr<FileMap> map_;
+  Watch watch_;
   uint64_t start_ = 0, end_ = 0;
   uint8_t bytes_[kFrameSize];
 };

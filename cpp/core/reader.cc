@@ -146,11 +146,12 @@ bool RecordReader::look(Window& window, uint64_t offset, uint64_t size, bool loc
   return window.has(offset, size);
 }
 
-[[gnu::always_inline]] inline std::optional<Header> RecordReader::mapped_record(Window& window,
+[[gnu::always_inline]] inline std::optional<Header> RecordReader::mapped_record(Window& window, Watch& watch,
                                                                                 uint64_t offset,
                                                                                 uint64_t longest, bool locked,
                                                                                 const uint8_t*& payload) {
   if (!window.has(offset, kHeaderSize) && !look(window, offset, kHeaderSize, locked)) return std::nullopt;
+  if (!watch.allows(kHeaderSize)) return std::nullopt;
   const Header header(window.at(offset));
   const uint64_t size = kFrameSize + header.length;
   if (!header.is_sound() || header.length > std::min(limits_.max_record_bytes, longest) ||
@@ -177,11 +178,12 @@ class RecordReader::Copies {
   // mutex is held.
   [[gnu::always_inline]] bool add(uint64_t longest, bool locked) {
     const uint8_t* payload;
-    const std::optional<Header> header = reader_.mapped_record(window_, end(), longest, locked, payload);
+    const std::optional<Header> header =
+        reader_.mapped_record(window_, watch_, end(), longest, locked, payload);
     if (!header) return false;
     uint8_t* const to = buffer_->grow(kFrameSize + header->length);
     header->copy_to(to);
-    if (!copy_payload(to + kHeaderSize, payload, header->length, Following::next)) return false;
+    if (!watch_.copies_payload(to + kHeaderSize, payload, header->length, Following::next)) return false;
     records_.push_back({buffer_->size() - lead_ + kHeaderSize, header->length});
     buffer_->set_size(buffer_->size() + kFrameSize + header->length);
     return true;
@@ -224,6 +226,7 @@ class RecordReader::Copies {
  private:
   RecordReader& reader_;
   Window window_;
+  Watch watch_;
   uint64_t start_;
   std::shared_ptr<Buffer> buffer_;
   size_t lead_ = 0;
@@ -339,6 +342,7 @@ class RecordReader::Turn {
   void copy(uint64_t each, uint64_t end) {
     const uint64_t longest = 16 * each;
     Window window;
+    Watch watch;
     uint64_t at = start_;
     const auto is_header = [&] {
       const Header header(window.at(at));
@@ -346,6 +350,7 @@ class RecordReader::Turn {
     };
     for (; at < start_ + longest; ++at) {
       if (!window.has(at, kHeaderSize) && !reader_.look(window, at, kHeaderSize, false)) return;
+      if (!watch.allows(1)) return;
       if (is_header()) break;
     }
     copies_.emplace(reader_, at, end - start_);
@@ -374,11 +379,12 @@ ReadResult RecordReader::next(size_t max_records, bool whole_count) {
   note_pace(taken.second, result.chunk.size, Clock::now() - since - taken.waited);
   result.fault = end.fault;
   result.offset = result.chunk.file_offset + end.offset;
-  if (end.fault != Fault::none) {
+  if (end.fault != Fault::none || result.chunk.records.empty()) {
     result.chunk.size = end.offset;
     std::lock_guard lock(mutex_);
-    if (fault_.fault == Fault::none || result.offset < fault_.offset) {
-      fault_ = {end.fault, result.offset};
+    if (const Fault changed = now(result.offset); changed != Fault::none) result.fault = changed;
+    if (result.fault != Fault::none && (fault_.fault == Fault::none || result.offset < fault_.offset)) {
+      fault_ = {result.fault, result.offset};
       fault_record_ = result.chunk.first_record + result.chunk.records.size();
     }
   }
@@ -416,6 +422,8 @@ RecordReader::Taken RecordReader::take(Chunk& chunk, size_t max_records, bool wh
     chunk.owner = rest_;
     rest_at_ += taken.end.offset;
   }
+  if (Opened* const opened = source_->opened(); opened != nullptr && !chunk.records.empty())
+    opened->note(chunk.file_offset, chunk.records[0].length, chunk.payload_crc(0));
   last_count_ = chunk.records.size();
   last_size_ = chunk.size;
   file_offset_ += chunk.size;
@@ -504,20 +512,24 @@ std::optional<uint64_t> RecordReader::bring_next(size_t records,
   }
   if (!turn.second()) return std::nullopt;
   Window window = window_;
+  Watch watch;
   uint64_t offset = file_offset_;
   size_t left = records;
+  std::optional<std::pair<uint64_t, uint32_t>> first;  // length and CRC of its payload
   const auto bring = [&](Chunk& few, bool abreast) {
     few_.clear();
     for (; left > 0; --left) {
       const uint8_t* payload;
-      const std::optional<Header> header = mapped_record(window, offset, kLargest, true, payload);
+      const std::optional<Header> header = mapped_record(window, watch, offset, kLargest, true, payload);
       if (!header) return false;
       const uint64_t size = kFrameSize + header->length;
       if (!few_.has_room(size, abreast)) break;
-      if (!few_.add(*header, payload, Following::next)) return false;
+      if (!watch.allows(header->length + kFooterSize) || !few_.add(*header, payload, Following::next))
+        return false;
       offset += size;
     }
     few_.hand_over(few);
+    if (!first && !few.records.empty()) first.emplace(few.records[0].length, few.payload_crc(0));
     return true;
   };
   if (!use(bring, last_size_ / last_count_ * records) || window.map == nullptr || !window.map->is_whole()) {
@@ -525,12 +537,19 @@ std::optional<uint64_t> RecordReader::bring_next(size_t records,
     return std::nullopt;
   }
   note_taker();
+  if (Opened* const opened = source_->opened(); opened != nullptr && first)
+    opened->note(file_offset_, first->first, first->second);
   ++brought_;
   rest_at_ = rest_->size();  // what was read of these is not needed
   last_count_ = records;
   last_size_ = offset - file_offset_;
   file_offset_ = offset;
   return next_record_.fetch_add(records);
+}
+
+Fault RecordReader::now(uint64_t end) {
+  Opened* const opened = source_->opened();
+  return opened == nullptr ? Fault::none : opened->now(end);
 }
 
 void RecordReader::note_pace(bool second, uint64_t bytes, std::chrono::duration<double> time) {

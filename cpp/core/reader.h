@@ -15,6 +15,7 @@
 #include "core/few.h"
 #include "core/file_map.h"
 #include "core/framing.h"
+#include "core/opened.h"
 
 namespace recordkit {
 
@@ -32,20 +33,27 @@ class ByteSource {
   // The same bytes where they are in memory, if they are; then they have any offset, too.
   // REQUIRES: a page starts at `offset`
   virtual std::unique_ptr<const FileMap> map(uint64_t /*offset*/, uint64_t /*size*/) { return nullptr; }
+
+  // What the bytes come from as it was when the reading began, where that can be told. The reader notes there
+  // what it has read, and asks at the end what has become of it.
+  virtual Opened* opened() { return nullptr; }
 };
 
 // An open file, read with pread: its own position is left alone. Throws std::system_error.
 class FileSource : public ByteSource {
  public:
   // `most_mapped`: as FileMap takes it
-  FileSource(int descriptor, uint64_t most_mapped) : descriptor_(descriptor), most_mapped_(most_mapped) {}
+  FileSource(int descriptor, uint64_t most_mapped)
+      : descriptor_(descriptor), most_mapped_(most_mapped), opened_(descriptor) {}
   size_t read(uint64_t offset, uint8_t* to, size_t size) override;
   bool has_any_offset() const override { return true; }
   std::unique_ptr<const FileMap> map(uint64_t offset, uint64_t size) override;
+  Opened* opened() override { return &opened_; }
 
  private:
   int descriptor_;
   uint64_t most_mapped_;
+  Opened opened_;
 };
 
 struct ReadResult {
@@ -87,6 +95,9 @@ class RecordReader {
   // The number of the first record that was not handed out: at the end, how many there are.
   uint64_t next_record() const { return next_record_; }
 
+  // As the source tells; null where it does not.
+  const Opened* opened() const { return source_->opened(); }
+
  private:
   class Pool;
   static constexpr int kAlone = 8;
@@ -125,9 +136,12 @@ class RecordReader {
   bool look(Window& window, uint64_t offset, uint64_t size, bool locked);
 
   // The header of the record at this offset of the file, if it is sound, no longer than this, and all of the
-  // record is in the window; `payload` becomes where.
-  std::optional<Header> mapped_record(Window& window, uint64_t offset, uint64_t longest, bool locked,
-                                      const uint8_t*& payload);
+  // record is in the window; `payload` becomes where, to be touched when the watch allows that too.
+  std::optional<Header> mapped_record(Window& window, Watch& watch, uint64_t offset, uint64_t longest,
+                                      bool locked, const uint8_t*& payload);
+
+  // What has become of the file, where it ends or a record is not sound.
+  Fault now(uint64_t end);
 
   void note_pace(bool second, uint64_t bytes, std::chrono::duration<double> time);
 

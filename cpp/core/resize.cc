@@ -172,6 +172,7 @@ RECORDKIT_INLINE void run(Work<From, To>& work) {
 #define RECORDKIT_TARGET_AVX __attribute__((target("avx2")))
 
 // Two pixels of three bytes, and two bytes more that nobody looks at.
+// REQUIRES: size >= 8, so at least three pixels (run_avx2 sees to it); at + 3 <= size
 RECORDKIT_TARGET_AVX RECORDKIT_INLINE __m256 load_two_pixels(const uint8_t* row, size_t at, size_t size) {
   __m128i bytes;
   if (at + 8 <= size) [[likely]]

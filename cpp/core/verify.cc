@@ -9,19 +9,34 @@ namespace {
 constexpr uint64_t kIdentity = 12;
 constexpr uint64_t kWindow = uint64_t{8} << 20;  // mapped at a time, so that memory stays flat
 
+// The CRC of a payload where it is; false where it may not be touched.
+bool crc_in_place(Watch& watch, const uint8_t* payload, uint64_t length, uint32_t& crc) {
+  crc = 0;
+  for (uint64_t at = 0; at < length; at += Watch::kBetween) {
+    const uint64_t piece = std::min(Watch::kBetween, length - at);
+    if (!watch.allows(piece)) return false;
+    crc = crc32c_extend(crc, payload + at, piece);
+  }
+  return true;
+}
+
 // Takes the sound records of a window from `at` on. Returns how large the window has to be for the record
-// behind them; 0 if that is not sound.
+// behind them; 0 if that is not sound, or may not be touched.
 uint64_t check_window(Bytes window, uint64_t at, Checked& checked) {
+  Watch watch;
   const uint64_t start = at;
   for (;; checked.size = at - start) {
     const uint64_t left = window.size() - at;
     if (left < kFrameSize) return at + kFrameSize;
+    if (!watch.allows(kFrameSize)) return 0;
     const uint8_t* const header = window.data() + at;
     const uint64_t length = load_once<uint64_t>(header);
     if (!length_is_sound(length, header)) return 0;
     if (length > left - kFrameSize) return length > INT64_MAX ? 0 : at + kFrameSize + length;
-    const uint32_t crc = unmask_crc(load_once<uint32_t>(header + kHeaderSize + length));
-    if (crc32c({header + kHeaderSize, length}) != crc) return 0;
+    uint32_t crc;
+    if (!crc_in_place(watch, header + kHeaderSize, length, crc) ||
+        crc != unmask_crc(load_once<uint32_t>(header + kHeaderSize + length)))
+      return 0;
     uint8_t* const identity = checked.identities.grow(kIdentity);
     store(identity, length);
     store(identity + 8, crc);

@@ -259,10 +259,9 @@ TEST(file_source_reads_from_its_offset_and_leaves_the_files_position_alone) {
 }
 
 TEST(file_source_throws_what_the_system_says) {
-  RecordReader reader(std::make_unique<FileSource>(-1, 0), {});
   int code = 0;
   try {
-    reader.next();
+    FileSource(-1, 0);
   } catch (const std::system_error& error) {
     code = error.code().value();
   }
@@ -378,7 +377,7 @@ TEST(a_file_may_be_cut_short_while_it_is_copied) {
     const Everything all = read_framed(reader, SIZE_MAX, false);
     cut.join();
 
-    CHECK(all.fault == Fault::none || all.fault == Fault::torn_header || all.fault == Fault::torn_payload);
+    CHECK(all.fault == Fault::cut_short || (all.fault == Fault::none && all.framed == file));
     CHECK(file.starts_with(all.framed));
     if (all.fault != Fault::none)
       CHECK(all.framed.size() >= all.offset && all.framed.size() + 10 * kMiB > left);
@@ -626,9 +625,104 @@ TEST(a_file_may_be_cut_short_while_threads_copy_it) {
     const Everything all = framed_by_threads(reader, 3, 300, true);
     cut.join();
 
-    CHECK(all.fault == Fault::none || all.fault == Fault::torn_header || all.fault == Fault::torn_payload);
+    CHECK(all.fault == Fault::cut_short || (all.fault == Fault::none && all.framed == file));
     CHECK(file.starts_with(all.framed));
   }
+}
+
+// --- Files that become others while they are read
+
+std::unique_ptr<ByteSource> source_of(int descriptor) {
+  return std::make_unique<FileSource>(descriptor, UINT64_MAX);
+}
+
+void overwrite(int descriptor, const std::string& bytes, uint64_t offset = 0) {
+  CHECK_EQ(::pwrite(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(offset)),
+           static_cast<ssize_t>(bytes.size()));
+}
+
+Fault fault_at_the_end(RecordReader& reader) {
+  for (;;) {
+    const ReadResult read = reader.next();
+    if (read.chunk.records.empty()) return read.fault;
+  }
+}
+
+TEST(a_file_that_was_cut_is_named_wherever_it_ends_now) {
+  Random random(16);
+  const std::string file = numbered_file(3000, random);
+  RecordReader all(std::make_unique<PieceSource>(file, SIZE_MAX), {});
+  const size_t between = all.next(700, true).chunk.size;
+  for (const size_t left : {size_t{0}, size_t{1}, between, between + 5, file.size() - 1}) {
+    const Held held(file);
+    RecordReader reader(source_of(held), {.chunk_bytes = 10'000});
+    CHECK_EQ(reader.next().fault, Fault::none);
+
+    CHECK_EQ(::ftruncate(held, static_cast<off_t>(left)), 0);
+    const Fault fault = fault_at_the_end(reader);
+
+    CHECK_EQ(fault, Fault::cut_short);
+    CHECK_EQ(reader.next().fault, Fault::cut_short);
+    CHECK_EQ(reader.opened()->size(), file.size());
+    CHECK_EQ(reader.opened()->size_now(), left);
+  }
+}
+
+TEST(a_file_that_is_shorter_than_it_was_before_the_reader_is_named) {
+  const Held held(frame("one") + frame("two"));
+  std::unique_ptr<ByteSource> source = source_of(held);
+  source->opened()->had(39);
+  RecordReader reader(std::move(source), {});
+
+  CHECK_EQ(reader.next().chunk.records.size(), 2u);
+  CHECK_EQ(reader.next().fault, Fault::cut_short);
+}
+
+TEST(a_file_that_grows_ends_where_it_ends) {
+  const Held held(frame("one"));
+  RecordReader reader(source_of(held), {});
+  CHECK_EQ(reader.next().chunk.records.size(), 1u);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+
+  overwrite(held, frame("two"), frame("one").size());
+  const ReadResult more = reader.next();
+
+  CHECK_EQ(more.fault, Fault::none);
+}
+
+TEST(a_file_that_is_written_over_with_records_of_the_same_sizes_is_named) {
+  std::string file, other;
+  for (int i = 0; i < 4000; ++i) {
+    file += frame(std::string(100, static_cast<char>(i)));
+    other += frame(std::string(100, static_cast<char>(i + 1)));
+  }
+  for (const size_t threads : {1, 3}) {
+    const Held held(file);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // as far as the system's clock tells
+    RecordReader reader(source_of(held), {.chunk_bytes = 10'000});
+    CHECK_EQ(reader.next().fault, Fault::none);
+
+    overwrite(held, other);
+    std::vector<std::thread> running;
+    for (size_t i = 1; i < threads; ++i) running.emplace_back([&] { fault_at_the_end(reader); });
+    const Fault fault = fault_at_the_end(reader);
+    for (std::thread& thread : running) thread.join();
+
+    CHECK_EQ(fault, Fault::written_over);
+  }
+}
+
+TEST(a_file_whose_time_alone_has_changed_is_the_same) {
+  Random random(17);
+  const std::string file = numbered_file(2000, random);
+  const Held held(file);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  RecordReader reader(source_of(held), {});
+
+  overwrite(held, file);
+
+  CHECK(read_framed(reader, SIZE_MAX, false).framed == file);
+  CHECK_EQ(reader.next().fault, Fault::none);
 }
 
 }  // namespace

@@ -39,6 +39,25 @@ Picture<To> resized(const Picture<From>& from, size_t height, size_t width, Resa
   return to;
 }
 
+TEST(narrow_pictures_are_resized_without_a_look_behind_their_ends) {
+  // Two pixels of three bytes are loaded as eight, and at the end of a row as the eight before it: the only
+  // row of a picture that is less than three pixels wide has not so many. The sanitizer looks on.
+  std::mt19937 random(5);
+  for (size_t from = 1; from <= 4; ++from)
+    for (size_t channels = 1; channels <= 5; ++channels)
+      for (size_t height = 1; height <= 3; ++height)
+        for (size_t to = 1; to <= 9; ++to)
+          for (const bool mirrored : {false, true}) {
+            Picture<uint8_t> picture = drawn<uint8_t>(random, height, from, channels);
+            Picture<float> floats{height, from, channels};
+            std::copy(picture.values.begin(), picture.values.end(), floats.values.begin());
+            for (const Resampling how : {Resampling::nearest, Resampling::bilinear, Resampling::area}) {
+              const Picture<float> bytes = resized<float>(picture, 2, to, how, mirrored);
+              CHECK(bytes.values == resized<float>(floats, 2, to, how, mirrored).values);
+            }
+          }
+}
+
 double share(Resampling how, size_t from, size_t to, size_t number, size_t old) {
   const double step = static_cast<double>(from) / static_cast<double>(to);
   if (how == Resampling::area) {

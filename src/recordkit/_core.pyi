@@ -96,11 +96,15 @@ def pack(payloads: Iterable[Buffer], file_offset: int = 0, first_record: int = 0
 class Reader:
     """Reads framed records from a descriptor or an object with readinto()."""
 
-    def __init__(self, file: object, chunk_bytes: int, max_record_bytes: int, file_offset: int = 0, first_record: int = 0, most_mapped: int = 0) -> None: ...
+    def __init__(self, file: object, chunk_bytes: int, max_record_bytes: int, file_offset: int = 0, first_record: int = 0, most_mapped: int = 0, had: int = 0) -> None: ...
 
     @property
     def next_record(self) -> int:
         """The number of the first record that was not handed out."""
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """How many bytes the file had, and how many it has."""
 
     def next(self, records: int | None = None) -> tuple[Chunk, int, int]:
         """
@@ -125,6 +129,28 @@ def fetch(descriptor: int, offsets: numpy.typing.NDArray[numpy.uint64], sizes: n
 def join(chunks: Sequence[Chunk]) -> Chunk:
     """Return the records of all chunks in one, copied."""
 
+class Opened:
+    """An open file as it is now, to ask later what has become of it."""
+
+    def __init__(self, descriptor: int) -> None: ...
+
+    @property
+    def size(self) -> int:
+        """How many bytes it had."""
+
+    def had(self, size: int) -> None:
+        """The file is known to have had so many bytes before."""
+
+    def note(self, offset: int, length: int, payload_crc: int) -> None:
+        """
+        Take notice of a record that was read; the first, second, fourth and so on are kept.
+        """
+
+    def now(self, end: int) -> int:
+        """
+        Return the fault if, since then, the file has lost bytes or was written over; 0 where nothing shows.
+        """
+
 class FileMap:
     """A file as memory, which it may be cut short under."""
 
@@ -133,6 +159,9 @@ class FileMap:
     @property
     def is_whole(self) -> bool:
         """Whether all that was touched so far was there."""
+
+def mapped_bytes() -> int:
+    """Return how many bytes were taken from maps so far."""
 
 def map_file(descriptor: int, most_bytes: int) -> FileMap | None:
     """

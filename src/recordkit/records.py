@@ -52,7 +52,11 @@ _FAULTS = (
     ("torn_payload", "the file ends inside the payload"),
     ("bad_payload_crc", "the payload's checksum does not match"),
     ("too_large", "the record is larger than max_record_bytes allows"),
+    ("cut_short", "the file became shorter while it was read"),
+    ("written_over", "the file was written over while it was read"),
 )
+_CUT_SHORT = 6
+CHANGED = ("cut_short", "written_over")  # kinds: no damage of a file, but another file than was begun
 
 
 def corrupt(fault: int, *, path: str | None, record: int, offset: int, checked: bool = True) -> CorruptRecordError:
@@ -68,7 +72,9 @@ def corrupt(fault: int, *, path: str | None, record: int, offset: int, checked: 
     kind, words = _FAULTS[fault]
     where = f"{path}: " if path else ""
     text = f"{where}record {record} at byte {offset}: {words}"
-    if kind == "too_large":
+    if kind in CHANGED:
+        text += f"\n  {_REPLACING}"
+    elif kind == "too_large":
         text += "\n  If the file is to be trusted, raise max_record_bytes."
     elif record:
         text += f"\n  {before_it(record, checked=checked)}" + (
@@ -77,6 +83,35 @@ def corrupt(fault: int, *, path: str | None, record: int, offset: int, checked: 
     elif kind == "bad_length_crc" and offset == 0:
         text += "\n  This may not be an uncompressed TFRecord file at all."
     return CorruptRecordError(text, path=path, record=record, offset=offset, kind=kind)
+
+
+_REPLACING = (
+    "Read it anew from its start. To replace a file that may be read meanwhile, write a new one and rename it, "
+    "as recordkit.write does."
+)
+
+
+def cut_short(path: str | None, had: int, size: int, *, record: int | None, offset: int | None) -> CorruptRecordError:
+    """Return the error for a file that became shorter while it was read.
+
+    Args:
+        path: The file.
+        had: How many bytes it had.
+        size: How many it has.
+        record: The number of the record that reading came to, if that is known.
+        offset: Where it starts.
+    """
+    where = f"{path}: " if path else ""
+    place = f"record {record} at byte {offset}: " if record is not None and offset is not None else ""
+    text = f"{where}{place}the file became shorter while it was read: it had {had} bytes, and has {size} now"
+    return CorruptRecordError(f"{text}\n  {_REPLACING}", path=path, record=record, offset=offset, kind="cut_short")
+
+
+def written_over(path: str | None) -> CorruptRecordError:
+    """Return the error for a file that has other bytes than those that were read before."""
+    where = f"{path}: " if path else ""
+    text = f"{where}the file was written over while it was read\n  {_REPLACING}"
+    return CorruptRecordError(text, path=path, kind="written_over")
 
 
 def before_it(records: int, *, checked: bool) -> str:
@@ -163,6 +198,8 @@ class Reader:
             that really arrive.
         offset: Where to start; must be the start of a record.
         first_record: The number of the record that starts there, to name in errors.
+        had: How many bytes the file is known to have had. A file with fewer at its end, or with fewer than when this
+            reader was made, became shorter while it was read, which is an error.
 
     >>> import io
     >>> reader = Reader(io.BytesIO(pack(b"one") + pack(b"two") + pack(b"three")))
@@ -181,11 +218,12 @@ class Reader:
         max_record_bytes: int = NO_LIMIT,
         offset: int = 0,
         first_record: int = 0,
+        had: int = 0,
     ) -> None:
         self._path = path if path is not None else _name_of(file)
         self._file = file  # keeps the descriptor open
         self._core = _core.Reader(
-            _descriptor_of(file), chunk_bytes, max_record_bytes, offset, first_record, mapped_at_most()
+            _descriptor_of(file), chunk_bytes, max_record_bytes, offset, first_record, mapped_at_most(), had
         )
         self._from_start = first_record == 0
         self._pending: CorruptRecordError | None = None
@@ -224,7 +262,10 @@ class Reader:
     def _found(self, found: Chunk, fault: int, offset: int) -> Chunk | None:
         if fault:
             record = found.first_record + len(found)
-            error = corrupt(fault, path=self._path, record=record, offset=offset, checked=self._from_start)
+            if fault == _CUT_SHORT:
+                error = cut_short(self._path, *self._core.sizes, record=record, offset=offset)
+            else:
+                error = corrupt(fault, path=self._path, record=record, offset=offset, checked=self._from_start)
             with self._lock:
                 # Threads may meet several; the first in the file counts.
                 if self._pending is None or offset < (self._pending.offset or 0):

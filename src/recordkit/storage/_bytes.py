@@ -10,11 +10,12 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import IO, TYPE_CHECKING, Protocol
+from typing import IO, TYPE_CHECKING, Protocol, runtime_checkable
 
 from recordkit import _core
 from recordkit.errors import StorageError
 from recordkit.memory import mapped_at_most
+from recordkit.records import cut_short
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,14 +82,30 @@ class ByteFile(Protocol):
         ...
 
 
+@runtime_checkable
+class Watched(Protocol):
+    """A file that can tell whether it became shorter."""
+
+    def check_uncut(self) -> None:
+        """Raise an error if it has fewer bytes than it had."""
+        ...
+
+
 class LocalFile:
     """A file of this machine, opened when it is first read.
 
-    Pickling keeps the path only; the copy opens the file again.
+    Pickling keeps the path, and what the file was first; the copy opens the file again.
+
+    Args:
+        path: Where it is.
+        had: How many bytes it is known to have had.
+        written: When it was last written to then, in nanoseconds.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, had: int = 0, written: int = 0) -> None:
         self.path = path
+        self.had = had
+        self._written = written
         self.name = str(path)
         self._descriptor = -1
         self._lock = threading.Lock()
@@ -99,7 +116,10 @@ class LocalFile:
     @property
     def size(self) -> int:
         """The size now, asked of the system each time. The file is not opened for it."""
-        return os.fstat(self._descriptor).st_size if self._descriptor >= 0 else self.stat().st_size
+        return self._facts().st_size
+
+    def _facts(self) -> os.stat_result:
+        return os.fstat(self._descriptor) if self._descriptor >= 0 else self.stat()
 
     def stat(self) -> os.stat_result:
         """Return what the system knows of what is now under this name.
@@ -112,6 +132,16 @@ class LocalFile:
         except OSError as error:
             raise self._unreadable(error) from error
 
+    def again(self) -> LocalFile:
+        """Return the same file, to be opened and closed by itself. What it was first is known to both."""
+        if not self._written:
+            self._note(self._facts())
+        return LocalFile(self.path, self.had, self._written)
+
+    def _note(self, facts: os.stat_result) -> None:
+        self.had = max(self.had, facts.st_size)
+        self._written = self._written or facts.st_mtime_ns
+
     @property
     def descriptor(self) -> int:
         """The open file's."""
@@ -123,11 +153,17 @@ class LocalFile:
 
     def _opened(self) -> int:
         try:
-            return open_regular(self.path)
+            descriptor = open_regular(self.path)
+            self._note(os.fstat(descriptor))
+            return descriptor
         except StorageError:
             raise
         except OSError as error:
             raise self._unreadable(error) from error
+
+    def is_as_opened(self) -> bool:
+        """Whether nothing was written to it since it was first opened, as far as its time tells."""
+        return self._facts().st_mtime_ns == self._written
 
     def _unreadable(self, error: OSError) -> StorageError:
         message = f"{self.path}: cannot be read: {os.strerror(error.errno or 0)}"
@@ -183,7 +219,7 @@ class LocalFile:
             close(self._descriptor)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return LocalFile, (self.path,)
+        return LocalFile, (self.path, self.had, self._written)
 
 
 class OpenFiles:
@@ -243,6 +279,10 @@ class LentFile:
         """The size now."""
         return LocalFile(self._file.path).size
 
+    def check_uncut(self) -> None:
+        """Raise an error if it has fewer bytes than it had."""
+        check_uncut(self._file)
+
     def read_at(self, offset: int, size: int) -> bytes:
         """Return `size` bytes from `offset` on; fewer only at the end of the file."""
         try:
@@ -268,6 +308,13 @@ class ObjectFile:
         with self._lock:
             self._file.seek(offset)
             return _read_all(self._file, size)
+
+    def check_uncut(self) -> None:
+        """Raise an error if it has fewer bytes than when it was given."""
+        with self._lock:
+            now = self._file.seek(0, os.SEEK_END)
+        if now < self.size:
+            raise cut_short(self.name, self.size, now, record=None, offset=None)
 
 
 class PipeFile:
@@ -341,6 +388,25 @@ def _named_pipe(path: str | os.PathLike[str]) -> PipeFile | None:
     pipe = PipeFile(file)
     weakref.finalize(pipe, file.close)
     return pipe
+
+
+def check_uncut(file: ByteFile, record: int | None = None, offset: int | None = None) -> None:
+    """Raise an error if a file has fewer bytes than it had; of those that cannot tell, nothing is asked.
+
+    Args:
+        file: The file, at whose end a reader has come, or about which something is wrong.
+        record: The number of the record that the reader is at.
+        offset: Where that starts.
+
+    Raises:
+        CorruptRecordError: It became shorter while it was read.
+    """
+    if isinstance(file, LocalFile):
+        size = file.size
+        if size < file.had:
+            raise cut_short(file.name, file.had, size, record=record, offset=offset)
+    elif isinstance(file, Watched):
+        file.check_uncut()
 
 
 def _read_all(file: IO[bytes], size: int) -> bytes:

@@ -10,6 +10,7 @@ import threading
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Final
 
+from ._bytes import check_uncut
 from ._inflate import Inflater, Trouble
 
 if TYPE_CHECKING:
@@ -105,8 +106,10 @@ class Checkpoints:
         try:
             piece = inflater.step(_STEP if end is None else min(_STEP, end - inflater.raw))
         except Trouble as trouble:
+            check_uncut(self._file)
             raise trouble.error(self.name) from None
         if not piece:
+            check_uncut(self._file)
             self._size = inflater.raw
         elif inflater.raw >= self._points[-1].raw + self._spacing:
             self._keep(inflater)

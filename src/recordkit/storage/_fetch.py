@@ -144,7 +144,7 @@ def _listed(
             listed, _ = _core.find_places(tables, which, numbers)
     except RecordKitError:
         raise
-    except (ValueError, OSError):
+    except (ValueError, OSError, IndexError):
         return None
     return listed
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from recordkit.errors import CorruptRecordError
 
+from ._bytes import check_uncut
 from ._envelopes import Short, envelope_of
 
 if TYPE_CHECKING:
@@ -302,7 +303,7 @@ class Inflated:
     """
 
     def __init__(self, file: ByteFile, compression: Zipped) -> None:
-        self._name = file.name
+        self._file = file
         self._inflater = Inflater(file, compression, library=fastest())
         self._left = memoryview(b"")
 
@@ -317,7 +318,10 @@ class Inflated:
             try:
                 self._left = memoryview(self._inflater.step(min(max(len(view), _LEAST), _MOST)))
             except Trouble as trouble:
-                raise trouble.error(self._name) from None
+                check_uncut(self._file)
+                raise trouble.error(self._file.name) from None
+            if not self._left:
+                check_uncut(self._file)
         count = min(len(view), len(self._left))
         view[:count] = self._left[:count]
         self._left = self._left[count:]

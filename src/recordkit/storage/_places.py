@@ -21,7 +21,7 @@ from recordkit.memory import mapped_at_most
 from recordkit.records import corrupt
 
 from . import _names
-from ._bytes import LocalFile
+from ._bytes import LocalFile, check_uncut
 from ._index import BLOCK, Fingerprint, Index, IndexBuilder, OtherFile
 from ._manifest import MOST_INFLATED
 
@@ -213,11 +213,19 @@ def identities(file: LocalFile) -> Iterator[bytes]:
 
 
 def _hops_and_crcs(file: LocalFile) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint32]]]:
-    offset, record, size, last = 0, 0, file.size, 0
+    offset, record, last = 0, 0, 0
+    opened = _core.Opened(file.descriptor)
     while True:
+        start = offset
         lengths, crcs, fault, offset = _core.hop_over(file.descriptor, offset, _STEP, mapped_at_most())
+        if len(lengths):
+            opened.note(start, int(lengths[0]), int(crcs[0]))
         record += len(lengths)
         last = int(lengths[-1]) if len(lengths) else last
+        if fault or len(lengths) < _STEP:
+            check_uncut(file, record, offset)
+            if changed := opened.now(offset):
+                raise corrupt(changed, path=file.name, record=record, offset=offset)
         if fault:
             before = offset - last - _FRAME
             if record and not _payload_is_sound(file, before, last):
@@ -227,7 +235,7 @@ def _hops_and_crcs(file: LocalFile) -> Iterator[tuple[NDArray[np.uint64], NDArra
         yield lengths, crcs
         if len(lengths) < _STEP:
             return
-        progress.step(f"indexing {file.name}", offset, size, "bytes")
+        progress.step(f"indexing {file.name}", offset, opened.size, "bytes")
 
 
 def _payload_is_sound(file: LocalFile, offset: int, length: int) -> bool:

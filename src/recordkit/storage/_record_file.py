@@ -17,7 +17,7 @@ from recordkit.errors import CorruptRecordError, RecordKitError, StorageError
 from recordkit.records import CHUNK_BYTES, NO_LIMIT, Reader, corrupt
 
 from . import _disk
-from ._bytes import LentFile, LocalFile, OpenFiles, PipeFile
+from ._bytes import LentFile, LocalFile, OpenFiles, PipeFile, check_uncut
 from ._checkpoints import Checkpoints
 from ._explain import explain
 from ._index import Fingerprint, IndexBuilder
@@ -78,6 +78,8 @@ class RecordFile:
         self._lock = threading.Lock()
         self._recent: OrderedDict[int, Chunk] = OrderedDict()  # members that were decompressed last
         self._places_are_sure = False  # made here, and not on the word of an index
+        if shard is not None and isinstance(file, LocalFile):
+            file.had = max(file.had, shard.bytes)
 
     @property
     def name(self) -> str:
@@ -91,13 +93,15 @@ class RecordFile:
 
     def _own(self) -> ByteFile:
         """Return the file for one job, which is closed with that: of many files few stay open."""
-        return LocalFile(self.file.path) if isinstance(self.file, LocalFile) else self.file
+        return self.file.again() if isinstance(self.file, LocalFile) else self.file
 
     @cached_property
     def _members(self) -> tuple[Member, ...] | None:
         if self.compression != "gzip" or isinstance(self.file, PipeFile):  # which cannot be hopped over
             return None
-        members = members_of(self._own())
+        own = self._own()
+        members = members_of(own)
+        check_uncut(own)
         if members is not None:
             self.check_count(sum(member.records for member in members))
         return members
@@ -151,7 +155,7 @@ class RecordFile:
         assert isinstance(self.file, LocalFile)
         digest, count = new_digest(), 0
         try:
-            for identity in identities(LocalFile(self.file.path)):
+            for identity in identities(self.file.again()):
                 digest.update(identity)
                 count += len(identity) // _IDENTITY_BYTES
         except CorruptRecordError as error:
@@ -305,7 +309,7 @@ class RecordFile:
             assert self.compression is not None
             source = Inflated(self._own(), self.compression)
         elif isinstance(file, LocalFile):
-            source = LocalFile(file.path)
+            source = file.again()
             return _LocalReader(source, **options)
         else:
             source = Sequential(file, offset)
@@ -329,6 +333,8 @@ class RecordFile:
             table = self._places.table  # before anything is borrowed: it may be found that there is none
             try:
                 chunk = table.fetch(self._open_files.borrow(raw), number)
+            except IndexError:
+                raise self._fewer([number]) from None
             finally:
                 self._open_files.give_back(raw)
             if chunk is not None:
@@ -408,14 +414,19 @@ class RecordFile:
 
     def _fetched(self, look: _Look, numbers: Sequence[int] | NDArray[np.int64]) -> Chunk:
         """Return records that are looked up in the index, and once more in a new one if they are not where it says."""
-        starts, sizes = self._look_up(look)
-        chunk, fault = self._read(starts, sizes, numbers)
-        if fault and not self._places_are_sure and self._renew():
+        try:
             starts, sizes = self._look_up(look)
             chunk, fault = self._read(starts, sizes, numbers)
+            if fault and not self._places_are_sure and self._renew():
+                starts, sizes = self._look_up(look)
+                chunk, fault = self._read(starts, sizes, numbers)
+        except IndexError:
+            raise self._fewer(numbers) from None
         if fault:
             at = len(chunk)
-            raise self._fault(fault, int(numbers[at]), int(starts[at]))
+            record, offset = int(numbers[at]), int(starts[at])
+            check_uncut(self.file, record, offset)
+            raise self._fault(fault, record, offset)
         return chunk
 
     def _look_up(self, look: _Look) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
@@ -428,8 +439,23 @@ class RecordFile:
             self._places = self._made_places()
             return look(self._places)
 
+    def _fewer(self, numbers: Sequence[int] | NDArray[np.int64]) -> Exception:
+        """Return the error for records that were not found where the file is said to have them."""
+        if "count" not in self.__dict__ or max(numbers) >= self.count:
+            return IndexError(f"{self.name}: there is no record {max(numbers)}")
+        message = (
+            f"{self.name}: the file has {len(self._places)} records now, and had {self.count} when it was opened\n"
+            "  Open it anew."
+        )
+        return CorruptRecordError(message, path=self.name, kind="cut_short")
+
     def _renew(self) -> bool:
-        """Make the places anew, for those of an index may be lies, or of an earlier file with the same ends."""
+        """Make the places anew, for those of an index may be lies, or of an earlier file with the same ends.
+
+        Not for a file that was written to since it was opened: records of both would be mixed.
+        """
+        if isinstance(self.file, LocalFile) and not self.file.is_as_opened():
+            return False
         told = self._places.index
         try:
             self._places = self._made_places()
@@ -513,7 +539,7 @@ class _LocalReader(_FileReader):
     """A reader of a file that is closed with it."""
 
     def __init__(self, file: LocalFile, **options: Any) -> None:
-        super().__init__(file.descriptor, **options)
+        super().__init__(file.descriptor, had=file.had, **options)
         self._held = file
 
 

@@ -13,8 +13,9 @@ import numpy as np
 
 from recordkit import _core
 from recordkit.errors import CorruptRecordError
-from recordkit.records import NO_LIMIT, corrupt
+from recordkit.records import CHANGED, NO_LIMIT, corrupt, written_over
 
+from ._bytes import LocalFile, check_uncut
 from ._damage import Damage
 from ._members import inflate_member
 from ._walk import walk
@@ -56,6 +57,8 @@ class Sequential:
         piece = self._file.read_at(self._at, len(view))
         view[: len(piece)] = piece
         self._at += len(piece)
+        if not piece and len(view):
+            check_uncut(self._file)
         return len(piece)
 
 
@@ -93,13 +96,14 @@ class MemberStream:
             raise self.failure
         group = self._take(records or 1)
         if not group:
+            check_uncut(self._file)
             return None
         pieces: list[bytes | bytearray] = []
         for member in group:
             try:
                 pieces.append(inflate_member(self._file.read_at(member.offset, member.file_bytes)))
             except ValueError as error:
-                self._fail(_damaged(self._file.name, member, str(error)), given=bool(pieces))
+                self._fail(self._wrong(member, str(error)), given=bool(pieces))
                 break
         return self._scanned(pieces, group[: len(pieces)])
 
@@ -141,6 +145,13 @@ class MemberStream:
                 break
             start = end
         return chunk.slice(0, start)
+
+    def _wrong(self, member: Member, words: str) -> CorruptRecordError:
+        try:
+            check_uncut(self._file, member.first_record, member.offset)
+        except CorruptRecordError as cut:
+            return cut
+        return _damaged(self._file.name, member, words)
 
     def _fail(self, error: CorruptRecordError, *, given: bool) -> None:
         """Raise the error, at the next call if there are records to give first."""
@@ -215,6 +226,8 @@ class SkippingStream:
             try:
                 return self._stream.read(records)
             except CorruptRecordError as error:
+                if error.kind in CHANGED:
+                    raise
                 self._walk = self._behind(error)
         for found in self._walk:
             if isinstance(found, Damage):
@@ -226,6 +239,8 @@ class SkippingStream:
 
     def _behind(self, error: CorruptRecordError) -> Iterator[Chunk | Damage]:
         """Go on with the record that is not sound."""
+        if self._compression is not None and isinstance(self._file, LocalFile) and not self._file.is_as_opened():
+            raise written_over(self._file.name)  # what follows is read from the start once more
         if self._compression is None:
             offset, record = error.offset or 0, error.record or 0
             found = walk(self._file, None, offset=offset, record=record, max_record_bytes=self._limit, fault=error)

@@ -27,6 +27,11 @@ class Source(Protocol):
         """Whether its end is the end of the file."""
         ...
 
+    @property
+    def had(self) -> int:
+        """How many bytes it is known to have had."""
+        ...
+
     def read_at(self, offset: int, size: int) -> bytes: ...
 
     def left(self, offset: int) -> int:
@@ -48,6 +53,7 @@ class Plain:
 
     def __init__(self, file: ByteFile) -> None:
         self._file = file
+        self.had = file.had or file.size if isinstance(file, LocalFile) else 0
         self.read_at = file.read_at
 
     def left(self, offset: int) -> int:
@@ -75,6 +81,8 @@ class Stretch:
         self._needed = start
         self._ended = False
         self.gap: Gap | None = None
+
+    had = 0
 
     @property
     def whole(self) -> bool:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from recordkit import _core, records
 from recordkit.errors import CorruptRecordError
-from recordkit.records import NO_LIMIT
+from recordkit.records import CHANGED, NO_LIMIT
 
+from ._bytes import check_uncut
 from ._damage import Damage
 from ._explain import unstable_words
 from ._members import members_of
@@ -135,6 +136,8 @@ class _Walker:
 
     def _items(self, fault: CorruptRecordError | None) -> Iterator[Chunk | Damage]:
         while fault is not None or (fault := (yield from self._sound())) is not None:
+            if fault.kind in CHANGED:
+                raise fault
             if fault.kind == "too_large" and (damage := self._too_large()) is not None:
                 yield damage
             else:
@@ -151,6 +154,7 @@ class _Walker:
             max_record_bytes=self._most,
             offset=self.at,
             first_record=self.record,
+            had=self._source.had,
         )
         while True:
             try:
@@ -342,6 +346,7 @@ def _walk_compressed(
         if gap is not None:
             yield _gap_damage(file.name, gap, lost, before)
         if stretch.gap is None:
+            check_uncut(file)
             return
         gap, before = stretch.gap, tail
         lost = walker.record if torn is None else torn

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from recordkit import _core
 from recordkit.errors import CorruptRecordError, WrongFileError
 from recordkit.memory import mapped_at_most
-from recordkit.records import CHUNK_BYTES, Reader
+from recordkit.records import CHANGED, CHUNK_BYTES, Reader
 from recordkit.storage import Damage, LocalFile, PipeFile, walk
+from recordkit.storage._bytes import check_uncut
 from recordkit.storage._checkpoints import Checkpoints
 from recordkit.storage._explain import diagnosed, how_to_accept, unstable_words
 from recordkit.storage._inflate import Inflated
@@ -114,6 +115,8 @@ class _Check:
     def report(self, threads: int) -> FileReport:
         """Go through the file, and return what was found."""
         size = 0 if isinstance(self._file, PipeFile) else self._file.size
+        if isinstance(self._file, LocalFile):
+            self._file.had = max(self._file.had, size)
         try:
             if size <= _SMALL:
                 threads = 1
@@ -122,7 +125,10 @@ class _Check:
                     pass
             self._go_through(self._stream(), threads)
         except CorruptRecordError as error:
-            self._look_behind(error)
+            try:
+                self._look_behind(error)
+            except CorruptRecordError as changed:  # meanwhile
+                self._damage.append(self._as_damage(changed, 0))
         sums = self._sums
         if not self._damage and self._is_miscounted:
             words = f"the headers of its gzip members say {self._told:,} records, and {sums.records:,} are there"
@@ -195,7 +201,12 @@ class _Check:
         """Return the records of a plain file from where the pass stands on."""
         source: Any = self._file.descriptor if isinstance(self._file, LocalFile) else Sequential(self._file)
         return Reader(
-            source, path=self._file.name, chunk_bytes=CHUNK_BYTES, offset=self._at, first_record=self._sums.records
+            source,
+            path=self._file.name,
+            chunk_bytes=CHUNK_BYTES,
+            offset=self._at,
+            first_record=self._sums.records,
+            had=self._file.had if isinstance(self._file, LocalFile) else 0,
         )
 
     def _stream(self) -> Stream:
@@ -243,6 +254,8 @@ class _Check:
 
     def _look_behind(self, error: CorruptRecordError) -> None:
         """Go on where the stream could not."""
+        if error.kind in CHANGED:
+            raise error
         if self._is_pipe:
             self._damage.append(self._as_damage(error, 0))
             self._notes.append("a pipe is read once: what stands behind the damage was not looked at")
@@ -316,6 +329,10 @@ class _Counted:
     @property
     def size(self) -> int:
         return self._file.size
+
+    def check_uncut(self) -> None:
+        """Raise an error if the file has fewer bytes than it had."""
+        check_uncut(self._file)
 
     def read_at(self, offset: int, size: int) -> bytes:
         """Return `size` bytes from `offset` on; fewer only at the end of the file."""
