@@ -162,12 +162,12 @@ class TestRecords:
         "data",
         [
             gzip.compress(F5, mtime=0),
-            gzip.compress(b""),
-            gzip.compress(b"") * 3 + gzip.compress(F5),
+            gzip.compress(b"", mtime=0),
+            gzip.compress(b"", mtime=0) * 3 + gzip.compress(F5, mtime=0),
             compress_member(F5, 5, 6) * 2,
-            gzip.compress(F5) + bytes(512),
-            gzip.compress(F5[1:]),
-            gzip.compress(bytes(5000) + F5),
+            gzip.compress(F5, mtime=0) + bytes(512),
+            gzip.compress(F5[1:], mtime=0),
+            gzip.compress(bytes(5000) + F5, mtime=0),
         ],
     )
     def test_gzip_under_any_name(self, data: bytes) -> None:
@@ -271,7 +271,7 @@ class TestWrongFiles:
             ("text", b"a,b\n1,2\n"),
             ("example", EXAMPLE * 400),
             ("npy", saved(lambda file: np.save(file, np.arange(9)))),
-            ("gzip", gzip.compress(F5)),
+            ("gzip", gzip.compress(F5, mtime=0)),
             ("html", HTML),
         ],
     )

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from typing import Self
 
 ROOT = Path(__file__).parents[2]
-WAYS: Final = ("append", "append", "add", "add_other", "cast", "delete", "delete", "drop", "bake", "overwrite", "repair")
+WAYS: Final = (
+    *("append", "append", "add", "add_other", "cast", "delete", "delete", "drop", "bake", "overwrite", "repair"),
+)
 
 Row = dict[str, Any]
 

@@ -111,8 +111,9 @@ class Stack:
         return self._covers(file)[self._places[layer.path]]
 
     def own(self, file: RecordFile) -> int:
-        """Return how many records of a file hold what those of the whole base do, all but those that were appended
-        when there were layers; and all where it cannot be told.
+        """Return how many records of a file were there before any layer; those appended later hold the layers' fields.
+
+        All of them where it cannot be told.
         """
         try:
             return min(

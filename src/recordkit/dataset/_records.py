@@ -319,7 +319,7 @@ class Records:
     def _beside(
         self, files: list[RecordFile], layer: Layer, which: NDArray[np.int64], inside: NDArray[np.int64]
     ) -> tuple[list[RecordFile], NDArray[np.int64]]:
-        """Return which files hold a layer's fields of some records: its own, and those of records behind all it is for."""
+        """Return which files hold a layer's fields of some records: its own, or those of the records themselves."""
         covers = np.array([self.stack.covers(layer, file) for file in files], np.int64)
         itself = inside >= covers[which]
         if not itself.any():
