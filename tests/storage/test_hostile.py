@@ -19,7 +19,7 @@ import pytest
 import recordkit as rk
 from recordkit import _core, tf
 from recordkit.cli import main
-from recordkit.storage import _journal, _staging
+from recordkit.storage import _journal, _staging, manifest_of
 from recordkit.viewer._source import Source
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def plant(world: World, kind: str, *, bound: bool = True, goal: str = "", source
     name = target.name if lone else "train-append1-00000-of-00001.tfrecord"
     root = "" if lone else "final/" if real == "folder" else f"{target.name}/"
     dot = f"{target.name}." if lone else ""
-    manifest = target / "_recordkit/manifest.json" if not lone else world.data / "_recordkit/one.tfrecord.manifest.json"
+    manifest = manifest_of(target, lone=False) if not lone else manifest_of(world.data / "one.tfrecord", lone=True)
     staged = manifest.read_bytes() if manifest.exists() else b'{"format": 2}'
     (staging / "manifest.json").write_bytes(staged + b" ")
     moves = [

@@ -31,6 +31,10 @@ KNOWN = {
         "side / f'{target.name}.rki'",
     },
     "storage/_disk.py": {"path.with_name(f'.{path.name}.new')"},
+    "storage/_journal.py": {  # which allows none but those that a run of its kind makes
+        "staging / source",
+        "staging / source.partition('/')[0]",
+    },
     "storage/_layers.py": {
         "overlays / f'{last + 1:04d}-{slug}'",
         "overlays / staging.name[1:-len('.recordkit')]",
@@ -58,7 +62,6 @@ KNOWN = {
         "source / f'{stem}.jsonl'",
         "source / f'{stem}.rki'",
         "source / shard.name",
-        "staging / source",
         "staging.with_name(f'{staging.name}.old')",
         "target_folder / name",
     },

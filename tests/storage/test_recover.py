@@ -20,22 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 KINDS = ("new", "overwrite", "swapping", "append", "file", "overwritten file", "extend", "extend a foreign file")
-CHANGES = [
-    "rename",
-    "rename_new",
-    "exchange",
-    "extend_file",
-    "cut_file",
-    "remove_file",
-    "remove_tree",
-    "remove_empty",
-    "replace_file",
-    "sync_folder",
-    "rename_for_good",
-    "make_folder",
-    "write_new",
-]
 MOVES = ("rename", "rename_new", "exchange", "extend_file", "rename_for_good")
+CHANGES = (*MOVES, "cut_file", "remove_file", "remove_tree", "replace_file", "sync_folder", "make_folder", "write_new")
 LONE = ("file", "overwritten file", "extend", "extend a foreign file")
 
 

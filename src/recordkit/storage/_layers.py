@@ -493,13 +493,18 @@ def settle(path: Path) -> None:
         os.utime(manifest)
 
 
-def write_layer(path: Path, facts: Mapping[str, Any], *, sync: bool = True) -> Path:
-    """Write a layer that has no records of its own, whole or not at all, and return its folder."""
+def write_layer(path: Path, facts: Mapping[str, Any], *, sync: bool = True, mode: int | None = None) -> Path:
+    """Write a layer that has no records of its own, whole or not at all, and return its folder.
+
+    Args:
+        path: Its folder.
+        facts: What is changed.
+        sync: Whether it lasts.
+        mode: The permissions of its files.
+    """
     staged = path.with_name(f".{path.name}.recordkit")
     _disk.remove_tree(staged)
     manifest = _names.manifest_of(staged, lone=False)
-    base, said_by = path.parent.parent.parent, _names.manifest_of(path, lone=False)
-    mode = _disk.mode_of(*(_names.inside(base, each["name"], said_by) for each in facts[KEY]["base"]))
     _disk.make_folder(manifest.parent, sync=sync, mode=mode)
     _disk.write_new(manifest, Manifest(schema=None, shards=(), metadata=facts).to_json(), sync=sync)
     _disk.set_mode(manifest, mode)

@@ -13,7 +13,7 @@ from recordkit.dataset import Dataset, making_of, merged_chunk, open, rewritten 
 from recordkit.errors import SchemaError, StorageError
 from recordkit.expressions import Expression
 from recordkit.schema import Schema
-from recordkit.storage import Base, LocalFile, layer_facts, remove_layer, write_layer
+from recordkit.storage import Base, LocalFile, _disk, layer_facts, remove_layer, write_layer
 from recordkit.workers import AUTO, Workers
 
 from . import _jobs
@@ -154,7 +154,7 @@ def _hidden(dataset: Dataset, gone: Sequence[str], *, sync: bool) -> Changed:
     alone = len(layers) == 1 and set(gone) <= set(layers[0].schema.names)
     if not alone:
         folder = layer_folder(dataset, "hidden", sync=sync)
-        where = str(write_layer(folder, _facts(dataset, hides=gone), sync=sync))
+        where = str(write_layer(folder, _facts(dataset, hides=gone), sync=sync, mode=_mode_of(dataset)))
     for layer in layers:
         try:
             remove_layer(layer.path, sync=sync)
@@ -181,6 +181,10 @@ def _made_of(names: Sequence[str], records: Records) -> list[Layer]:
 
 def _facts(dataset: Dataset, **changes: Any) -> dict[str, Any]:
     return layer_facts([Base.of(file) for file in dataset.shards], **changes)
+
+
+def _mode_of(dataset: Dataset) -> int:
+    return _disk.mode_of(*(file.file.path for file in dataset.shards if isinstance(file.file, LocalFile)))
 
 
 def rename_fields(
@@ -396,4 +400,5 @@ def _deleted(
     if not count:
         return Changed(dataset._name, 0, ())
     folder = layer_folder(dataset, "deleted", sync=sync)
-    return Changed(str(write_layer(folder, _facts(dataset, deleted=deleted), sync=sync)), count, ())
+    written = write_layer(folder, _facts(dataset, deleted=deleted), sync=sync, mode=_mode_of(dataset))
+    return Changed(str(written), count, ())
