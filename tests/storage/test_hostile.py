@@ -231,7 +231,12 @@ def command(*words: str) -> Callable[[World], None]:
 
 def look(where: Callable[[World], Any]) -> Callable[[World], None]:
     """What opens something, and reads it."""
-    return lambda world: [None for _ in rk.open(where(world))] and None
+
+    def call(world: World) -> None:
+        for _ in rk.open(where(world)):
+            pass
+
+    return call
 
 
 READERS: dict[str, Callable[[World], Any]] = {

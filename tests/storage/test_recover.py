@@ -70,7 +70,7 @@ def begun(folder: Path, kind: str, after: int) -> Path:
     lone = kind in LONE
     target = folder / ("one.tfrecord" if lone else "train")
     if kind not in ("new", "file"):
-        rk.write(target, {"id": list(range(8))}, **({} if lone else {"records_per_shard": 4}))
+        rk.write(target, {"id": list(range(8))}, records_per_shard=None if lone else 4)
     if kind == "extend a foreign file":
         shutil.rmtree(folder / "_recordkit")
     with pytest.MonkeyPatch.context() as patch:

@@ -88,7 +88,11 @@ def publish(
     named = tuple((str(source.relative_to(staging)), str(path.relative_to(base))) for source, path in ordered)
     Journal(kind, named, crc, overwrite, old, new).save(target, sync=sync)
     # What others may have put in the way is seen now, by the eyes of those who come after a crash.
-    journal = Journal.load(target)
+    try:
+        journal = Journal.load(target)
+    except StorageError:
+        _disk.remove_file(staging / _journal.NAME)
+        raise
     assert journal is not None
     try:
         _complete(target, journal, sync=sync)
