@@ -66,13 +66,14 @@ class Existing:
 
 def of_folder(target: Path) -> Existing:
     """Return what is known of a dataset."""
-    manifest = Manifest.load(_names.manifest_of(target, lone=False))
+    where = _names.manifest_of(target, lone=False)
+    manifest = Manifest.load(where)
     if manifest is None:
         message = (
             f"{target}: no dataset of recordkit is there\n  It has no {_names.SIDE}/manifest.json to add shards to."
         )
         raise StorageError(message, path=str(target))
-    layers = layers_over([target / shard.name for shard in manifest.shards], manifest)
+    layers = layers_over([_names.inside(target, shard.name, where) for shard in manifest.shards], manifest)
     return Existing(_seen(layers, manifest.schema), manifest, Facts(None), Fingerprint(0, 0, 0), layers)
 
 

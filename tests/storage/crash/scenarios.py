@@ -113,9 +113,10 @@ def discard(folder: str, *, target: str = "train") -> None:
 
 
 def warm_up() -> None:
-    """Import all that writing imports."""
+    """Import all that writing and reading import."""
     with tempfile.TemporaryDirectory() as folder:
         create(folder)
+        look(folder)
 
 
 # --- The scenarios
