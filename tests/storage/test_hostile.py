@@ -310,6 +310,8 @@ BESIDE = {
     "side folder of files": "_recordkit",
     "manifest of a file": "_recordkit/one.tfrecord.manifest.json",
     "index of a file": "_recordkit/one.tfrecord.rki",
+    "lock": "train/_recordkit/lock",
+    "lock of files": "_recordkit/lock",
     "staging of an overlay": "train/_recordkit/overlays/.0002-other.recordkit",
 }
 

@@ -24,6 +24,11 @@ def is_lone(target: str) -> bool:
     return target.endswith((".tfrecord", ".tfrecord.gz"))
 
 
+def without_locks(tree: Tree) -> Tree:
+    """Return a tree without locks: who dies leaves its own, which holds nobody up and is no part of a dataset."""
+    return {name: content for name, content in tree.items() if not f"/{name}".endswith("/_recordkit/lock")}
+
+
 def target_in(tree: Tree, target: str) -> Tree:
     """Return what of a folder is the target: itself, all that is in it, and for a lone file what is kept beside it."""
 
@@ -31,11 +36,12 @@ def target_in(tree: Tree, target: str) -> Tree:
         top = name.split("/")[0]
         return top == target or (is_lone(target) and top == "_recordkit")
 
-    return {name: content for name, content in tree.items() if belongs(name)}
+    return {name: content for name, content in without_locks(tree).items() if belongs(name)}
 
 
 def visible_in(tree: Tree) -> Tree:
     """Return the files of a folder that are not hidden, nor in a folder that is."""
+    tree = without_locks(tree)
     return {name: content for name, content in tree.items() if content is not None and "/." not in f"/{name}"}
 
 
@@ -52,7 +58,7 @@ def check_state(folder: Tree, target: str, old: Tree, new: Tree) -> str:
     Hidden siblings do not count: they are where a new target is made. A lone file counts by itself; each file beside it
     may be of the old state or the new one or not there, because a reader knows whether they go together.
     """
-    seen = {name: content for name, content in folder.items() if not name.startswith(".")}
+    seen = {name: content for name, content in without_locks(folder).items() if not name.startswith(".")}
     now = target_in(seen, target)
     if len(now) < len(seen):
         return f"neither target nor hidden: {', '.join(sorted(seen.keys() - now.keys()))}"
@@ -83,6 +89,7 @@ def check_visible(folder: Tree, old: Tree, new: Tree) -> str:
 
 def differences(found: Tree, expected: Tree) -> list[str]:
     """Return in words how two trees differ; of a folder that is in one of them only, its name."""
+    found, expected = without_locks(found), without_locks(expected)
 
     def describe(name: str) -> str:
         if name not in found:
