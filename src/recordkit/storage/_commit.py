@@ -106,6 +106,7 @@ def publish_new(writer: Writer, *, lone: bool) -> None:
     moves = _publish.moves_of(shard, part.data, part.target.name, part.target.parent, side)
     run = part.run or {}
     with _publish.publishing(part.target):
+        part.check_held()
         _publish.publish(
             part.target,
             "file",
@@ -148,6 +149,8 @@ def _publish_parts(target: Path, parts: list[Part], metadata: Mapping[str, Any] 
     manifest = _manifest(run, tuple(shards))
     modes = [mode for part in parts if (mode := (part.run or {}).get("mode")) is not None]
     with _publish.publishing(target):
+        for part in parts:
+            part.check_held()
         _publish.publish(
             target,
             "folder",
@@ -207,6 +210,7 @@ def publish_appended(writer: Writer, *, resume: bool) -> None:
     part = writer._part
     target = part.target
     with _publish.publishing(target):
+        part.check_held()
         where = _names.manifest_of(target, lone=False)
         existing = _existing.of_folder(target)
         manifest = existing.manifest
@@ -280,6 +284,7 @@ def publish_extended(writer: Writer, *, existing: Existing, resume: bool) -> Non
     old_size = facts.bytes
     staged = part.data / shard.name
     with _publish.publishing(target):
+        part.check_held()
         layers = _layers.layers_over([target], existing.manifest)
         same = [layer.path for layer in layers] == [layer.path for layer in existing.layers]
         if not same or Fingerprint.of(target) != existing.fingerprint:

@@ -127,19 +127,24 @@ class Lock:
             try:
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except (BlockingIOError, PermissionError):
-                with suppress(OSError):
+                owner = ""
+                with suppress(OSError):  # a folder has no words in it
                     owner = os.pread(self._descriptor, 200, 0).decode(errors="replace")
                 self.release()
                 return owner or "another process"
             except OSError as error:
-                _disk.say_once(
-                    f"{self._path}: this file system has no locks (flock: {os.strerror(error.errno or 0)})\n"
-                    "  Two that write at once are not kept from each other here: see to it that only one does."
-                )
+                self._refused(error)
             # The holder before us may have removed the file while we waited for it.
             if self._is_in_place():
                 return None
             self.release()
+
+    def _refused(self, error: OSError) -> None:
+        """Go on without a lock."""
+        _disk.say_once(
+            f"{self._path.parent}: this file system has no locks (flock: {os.strerror(error.errno or 0)})\n"
+            "  Two that write at once are not kept from each other here: see to it that only one does."
+        )
 
     def _opened(self) -> int:
         flags = os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -153,6 +158,11 @@ class Lock:
                     if self._root is not None and not self._root.is_dir():
                         raise
                     _disk.make_folder(self._path.parent)
+
+    @property
+    def held(self) -> bool:
+        """Whether it is held, and its file is still under its name."""
+        return self._descriptor >= 0 and self._is_in_place()
 
     def _is_in_place(self) -> bool:
         try:
@@ -170,7 +180,7 @@ class Lock:
     def remove(self) -> None:
         """Let go, and leave no file."""
         # While it is held nobody else removes it. Another one may be in its place, with all around it.
-        if self._descriptor >= 0 and self._is_in_place():
+        if self.held and not self._path.is_dir():
             with suppress(OSError):
                 self._path.unlink()
         self.release()
@@ -227,8 +237,22 @@ class Part:
         """The finished shards, in order."""
         return finished_shards(self.folder)
 
+    def check_held(self) -> None:
+        """Raise if somebody has taken the staging folder away from under this writer.
+
+        Raises:
+            TargetBusyError: They have.
+        """
+        if not self._lock.held:
+            message = (
+                f"{self.target}: somebody else has removed what was being written here\n"
+                "  Nothing was published. See to it that nobody else writes or discards it, and write it again."
+            )
+            raise TargetBusyError(message, path=str(self.target))
+
     def add(self, shard: Shard) -> None:
         """Say that a shard is finished. Its files are on the disk already."""
+        self.check_held()
         if not self._lasts:
             for folder in (self.staging.parent, self.staging):
                 _disk.sync_folder(folder, sync=self._sync)

@@ -56,6 +56,14 @@ def go_on(folder: str, **options: Any) -> int | None:
     return None
 
 
+def extended(folder: str, **options: Any) -> None:
+    """Write a dataset with a field beside its records, and one of them deleted."""
+    create(folder, **options)
+    path = Path(folder, options.get("target", "train"))
+    rk.add_fields(path, {"z": ("int64?", list(range(len(ROWS))))}, workers=1)
+    rk.delete(path, where="id == 1")
+
+
 def append(folder: str, *, target: str = "train", resume: bool = False) -> int:
     """Add rows to a dataset, or to a lone file."""
     options: dict[str, Any] = {} if target.startswith("one.") else {"records_per_shard": 2}
@@ -182,5 +190,10 @@ SCENARIOS = [
     appending("append"),
     appending("append to a lone file", target="one.tfrecord"),
     appending("append to a lone gzip file", target="one.tfrecord.gz", compression="gzip"),
+    replace(appending("append to what has overlays"), prepare=Step("extended")),
+    replace(
+        appending("append to a lone file with overlays", target="one.tfrecord"),
+        prepare=Step("extended", {"target": "one.tfrecord"}),
+    ),
     replace(PLAIN, name="parts", write=Step("parts"), resume=Step("parts_on"), finished_rows=2),
 ]
