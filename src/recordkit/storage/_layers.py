@@ -17,6 +17,7 @@ import re
 import time
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -485,12 +486,13 @@ def settle(path: Path) -> None:
     The system's clock for files moves in steps of some milliseconds.
     """
     manifest = _names.manifest_of(path, lone=False)
-    youngest = max((file.stat().st_ctime_ns for file in path.iterdir() if file.is_file()), default=0)
-    for _ in range(100):
-        if manifest.stat().st_ctime_ns > youngest:
-            return
-        time.sleep(0.001)
-        os.utime(manifest)
+    with suppress(FileNotFoundError):  # somebody has removed it since
+        youngest = max((file.stat().st_ctime_ns for file in path.iterdir() if file.is_file()), default=0)
+        for _ in range(100):
+            if manifest.stat().st_ctime_ns > youngest:
+                return
+            time.sleep(0.001)
+            os.utime(manifest)
 
 
 def write_layer(path: Path, facts: Mapping[str, Any], *, sync: bool = True, mode: int | None = None) -> Path:
