@@ -235,8 +235,8 @@ bool Watch::look(uint64_t bytes) {
 
 bool Watch::copies_long_payload(uint8_t* to, const uint8_t* from, uint64_t length) {
   uint32_t crc = 0;
-  for (uint64_t at = 0; at < length; at += kBetween) {
-    const uint64_t piece = std::min(kBetween, length - at);
+  for (uint64_t at = 0; at < length; at += kPiece) {
+    const uint64_t piece = std::min(kPiece, length - at);
     if (!allows(piece)) return false;
     std::memcpy(to + at, from + at, piece);
     crc = crc32c_extend(crc, to + at, piece);

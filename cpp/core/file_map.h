@@ -68,7 +68,10 @@ class FileMap {
 // cut, while these are touched.
 class Watch {
  public:
-  static constexpr uint64_t kBetween = uint64_t{256} << 10;
+  static constexpr uint64_t kBetween = uint64_t{1} << 20;
+
+  // What is long is touched in pieces of so many bytes, which stay in the second cache.
+  static constexpr uint64_t kPiece = uint64_t{256} << 10;
 
   Watch() = default;
   ~Watch() { FileMap::note_touched(touched_); }
@@ -90,7 +93,7 @@ class Watch {
   // What copy_payload does, a piece at a time where it is long, and false as well where it is not allowed.
   [[gnu::always_inline]] bool copies_payload(uint8_t* to, const uint8_t* from, uint64_t length,
                                              Following following) {
-    if (length > kBetween) [[unlikely]]
+    if (length > kPiece) [[unlikely]]
       return copies_long_payload(to, from, length);
     return allows(length + kFooterSize) && copy_payload(to, from, length, following);
   }

@@ -12,8 +12,8 @@ constexpr uint64_t kWindow = uint64_t{8} << 20;  // mapped at a time, so that me
 // The CRC of a payload where it is; false where it may not be touched.
 bool crc_in_place(Watch& watch, const uint8_t* payload, uint64_t length, uint32_t& crc) {
   crc = 0;
-  for (uint64_t at = 0; at < length; at += Watch::kBetween) {
-    const uint64_t piece = std::min(Watch::kBetween, length - at);
+  for (uint64_t at = 0; at < length; at += Watch::kPiece) {
+    const uint64_t piece = std::min(Watch::kPiece, length - at);
     if (!watch.allows(piece)) return false;
     crc = crc32c_extend(crc, payload + at, piece);
   }

@@ -207,8 +207,8 @@ TEST(a_watch_allows_nothing_more_once_someone_else_has_taken_the_signal_even_if_
 
 TEST(a_long_payload_is_copied_from_a_map_as_a_short_one_is) {
   std::mt19937 random(4);
-  for (const size_t size : {size_t{0}, size_t{1}, size_t{Watch::kBetween}, size_t{Watch::kBetween + 1},
-                            size_t{3 * Watch::kBetween + 77}}) {
+  for (const size_t size : {size_t{0}, size_t{1}, size_t{Watch::kPiece}, size_t{Watch::kPiece + 1},
+                            size_t{9 * Watch::kPiece + 77}}) {
     std::string payload(size, ' ');
     for (char& byte : payload) byte = static_cast<char>(random());
     std::string framed = frame(payload);

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 HANDLERS = ("none", "faulthandler before", "faulthandler after", "user before", "user after")
 SCHEMA = rk.Schema({"id": "int64", "tag": "int64", "body": "bytes"})
-COUNT = 12_000
+COUNT = 8_000
 _BODY = 400
 
 
@@ -62,7 +62,8 @@ _TAGS: set[int] = set()  # of the records that a reader was given
 
 def _checked(batch: Any) -> list[int]:
     _TAGS.update(np.asarray(batch["tag"]).tolist())
-    return np.asarray(batch["id"]).tolist()
+    numbers: list[int] = np.asarray(batch["id"]).tolist()
+    return numbers
 
 
 def batches(path: Path, size: int = 256, workers: int = 1, **options: Any) -> Iterator[int]:
