@@ -11,7 +11,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+
 from recordkit.columns import Batch
+from recordkit.errors import StateError
 
 Values: TypeAlias = "Batch | list[Any]"
 
@@ -22,6 +25,50 @@ _GATHER_SECONDS = 0.03
 
 # Names the place that an element came from, for errors.
 Place: TypeAlias = Callable[[int], str]
+
+
+_MOST = (1 << 62) - 1
+
+
+def number_of(mark: Mark) -> int:
+    """Return the number that a mark is, 0 at the beginning.
+
+    Raises:
+        StateError: It is none: no pipeline like this one has given it.
+    """
+    if mark is None:
+        return 0
+    if not _is_number(mark):
+        raise StateError(_NOT_OURS)
+    return int(mark)
+
+
+def parts_of(mark: Mark, *beginning: Any) -> Sequence[Any]:
+    """Return the parts of a mark, which are like those of the beginning: numbers, lists as long, or any mark for None.
+
+    Raises:
+        StateError: They are not: no pipeline like this one has given it.
+    """
+    if mark is None:
+        return beginning
+    if not isinstance(mark, list | tuple) or len(mark) != len(beginning) or not all(map(_is_like, mark, beginning)):
+        raise StateError(_NOT_OURS)
+    return mark
+
+
+_NOT_OURS = (
+    "the state is none that state_dict() of these steps returned: its key at\n  Begin again, or use another state."
+)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and 0 <= int(value) <= _MOST
+
+
+def _is_like(part: Any, beginning: Any) -> bool:
+    if isinstance(beginning, list):
+        return isinstance(part, list | tuple) and len(part) == len(beginning)
+    return beginning is None or _is_number(part)
 
 
 class Block(NamedTuple):

@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ._blocks import Block, gathered
+from ._blocks import Block, gathered, number_of
 from ._steps import failed, name_of
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Generated:
 
     def blocks(self, mark: Mark, epoch: int) -> Generator[Block, None, None]:
         """Yield what the function yields; behind a mark, by going through all before it once more."""
-        given, at = mark or 0, 0
+        given, at = number_of(mark), 0
         with closing(gathered(begun(self.function), self.most)) as lists:
             for values in lists:
                 at += len(values)

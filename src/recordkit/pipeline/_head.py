@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from recordkit import workers as _workers
 from recordkit.workers import AUTO, Processes, Workers
 
-from ._blocks import Block, Piece, Told, joined
+from ._blocks import Block, Piece, Told, joined, number_of, parts_of
 from ._crew import Crew
 from ._order import Every, Facts, Order
 from ._processes import in_processes
@@ -258,7 +258,7 @@ class Ordered:
         """Return the order from a mark on."""
         number = 0
         if self.every is not None:
-            mark, number = mark or (None, 0)
+            mark, number = parts_of(mark, None, 0)
         order = Order.at(self.source.count(), self.ops, self.source, epoch, mark)
         for count, shard in order.shards():
             check_even(count, shard)
@@ -330,7 +330,7 @@ class InTurn:
 
     def blocks(self, mark: Mark, epoch: int) -> Blocks:
         """Yield what steps make of the records behind a mark."""
-        at = mark or 0
+        at = number_of(mark)
         first = self.first + at
         count = None if self.stop is None else max(0, self.stop - first)
         pieces = self.source.stream(first, count, self.size, self.section, _workers.count(self.workers))

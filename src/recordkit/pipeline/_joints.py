@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from ._blocks import Block, Told, cut_block, elements, joined, picked
+from ._blocks import Block, Told, cut_block, elements, joined, parts_of, picked
 from ._order import TURNS, permuted
 from ._stages import wrapped
 
@@ -70,7 +70,7 @@ class Concat:
 
     def blocks(self, mark: Mark, epoch: int) -> Blocks:
         """Yield the blocks of each."""
-        first, before = mark or (0, None)
+        first, before = parts_of(mark, 0, None)
         for number in range(first, len(self.pipes)):
             with closing(self.pipes[number].blocks(before, epoch)) as blocks:
                 for block in blocks:
@@ -94,7 +94,7 @@ class Mix:
 
     def blocks(self, mark: Mark, epoch: int) -> Blocks:
         """Yield mixed blocks."""
-        drawn, marks, alive = mark or (0, [None] * len(self.pipes), [True] * len(self.pipes))
+        drawn, marks, alive = parts_of(mark, 0, [None] * len(self.pipes), [True] * len(self.pipes))
         with ExitStack() as stack:
             pulls = [_Pull(stack, pipe, at, epoch) for pipe, at in zip(self.pipes, marks, strict=True)]
             alive, marks = list(alive), list(marks)

@@ -15,6 +15,8 @@ import numpy as np
 
 from recordkit import _core
 
+from ._blocks import number_of, parts_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -320,7 +322,7 @@ class Order:
     @classmethod
     def at(cls, records: int, ops: tuple[Op | Repeat, ...], facts: Facts, epoch: int, mark: Mark) -> Order:
         """Return the order from a mark on."""
-        passes, start = mark if isinstance(mark, list | tuple) else (0, mark or 0)
+        passes, start = parts_of(mark, 0, 0) if isinstance(mark, list | tuple) else (0, number_of(mark))
         return cls(records, ops, facts, epoch, passes, start)
 
     @cached_property

@@ -20,7 +20,7 @@ from recordkit.errors import SchemaError
 from recordkit.workers import AUTO
 
 from . import _order
-from ._blocks import Block, Told, cut, cut_block, each, elements, joined
+from ._blocks import Block, Told, cut, cut_block, each, elements, joined, number_of, parts_of
 from ._buffer import Buffer
 from ._order import REST, SLOTS, permuted
 
@@ -46,7 +46,7 @@ class Unbatch(_order.Said):
 
     def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
         """Yield a block for each element."""
-        before, given = mark or (None, 0)
+        before, given = parts_of(mark, None, 0)
         with closing(upstream(before, epoch)) as blocks:
             for element, after in each(blocks):
                 rows = rows_of(element)
@@ -92,7 +92,7 @@ class Enumerate(_order.Said):
 
     def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
         """Yield pairs of number and element."""
-        before, number = mark or (None, 0)
+        before, number = parts_of(mark, None, 0)
         with closing(upstream(before, epoch)) as blocks:
             for block in blocks:
                 first, number = number, number + len(block.values)
@@ -106,7 +106,7 @@ class Take(_order.Take):
 
     def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
         """Yield blocks until there are enough."""
-        before, given = mark or (None, 0)
+        before, given = parts_of(mark, None, 0)
         if given >= self.elements:
             return
         with closing(upstream(before, epoch)) as blocks:
@@ -139,7 +139,7 @@ class Repeat(_order.Repeat):
 
     def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
         """Yield all passes."""
-        number, before = mark or (0, None)
+        number, before = parts_of(mark, 0, None)
         while self.times is None or number < self.times:
             any_given = before is not None
             with closing(upstream(before, self.epoch(epoch, number))) as blocks:
@@ -198,7 +198,7 @@ class EveryOne(_order.Said):
 
     def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
         """Yield those elements."""
-        before, number = mark or (None, 0)
+        before, number = parts_of(mark, None, 0)
         with closing(upstream(before, epoch)) as blocks:
             for block in blocks:
                 start = (self.first - number) % self.step
@@ -217,7 +217,7 @@ class BufferShuffle(_order.Said):
 
     def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
         """Yield shuffled blocks. What was in the buffer at a mark is only known from the beginning."""
-        given = mark or 0
+        given = number_of(mark)
         at = 0
         for values in self._shuffled(upstream, epoch):
             count = len(values)

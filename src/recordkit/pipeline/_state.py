@@ -5,8 +5,19 @@ from __future__ import annotations
 from typing import Any, Final
 
 from recordkit.errors import StateError
+from recordkit.storage import _side_json as declare
 
 FORMAT: Final = 1
+_KEYS: Final = {
+    "format": declare.number(1, FORMAT),
+    "epoch": declare.number(0, (1 << 62) - 1),
+    "at": declare.anything,
+    "dataset": declare.text(),
+    "order": declare.array(declare.text()),
+}
+_PAIR: Final = declare.array(declare.number(), 2)
+_MORE: Final = {"ranks": declare.or_null(_PAIR), "every": declare.or_null(_PAIR)}
+_STATE: Final = declare.record(_KEYS, _MORE)
 
 
 def made(epoch: int, at: Any, dataset: str, order: list[str], ranks: list[int] | None) -> dict[str, Any]:
@@ -29,14 +40,21 @@ def checked(state: Any, dataset: str, order: list[str], ranks: list[int] | None,
     Raises:
         StateError: It is none, or of another dataset, of other steps, or of other ranks.
     """
-    if not isinstance(state, dict) or not {"format", "epoch", "at", "dataset", "order"} <= state.keys():
+    if not isinstance(state, dict) or not _KEYS.keys() <= state.keys():
         message = f"expected what state_dict() returned, found {type(state).__name__}"
         raise StateError(message)
-    if state["format"] != FORMAT:
+    found = state["format"]
+    if type(found) is int and found > FORMAT:
         message = (
-            f"the state has format {state['format']}, and this recordkit knows {FORMAT}\n  Install a newer recordkit."
+            f"the state has format {declare.told(found)}, and this recordkit knows {FORMAT}\n"
+            "  Install a newer recordkit."
         )
         raise StateError(message)
+    try:
+        _STATE({key: value for key, value in state.items() if key in _KEYS or key in _MORE})
+    except declare.Unlike as unlike:
+        message = f"this is no state: {unlike}\n  Pass what state_dict() returned."
+        raise StateError(message) from None
     if state["dataset"] != dataset:
         message = (
             "the records are not those that the state is of: "

@@ -201,7 +201,7 @@ class Index:
         edges = np.append(starts, np.uint64(self.raw_bytes))
         counts = np.full(len(table), BLOCK, np.uint64)
         counts[-1:] = self.records - (len(table) - 1) * BLOCK
-        spans = edges[1:] - edges[:-1]
+        spans: NDArray[np.uint64] = edges[1:] - edges[:-1]
         sizes = widths * counts
         kept = np.cumsum(sizes) + np.uint64(_HEADER.size + table.nbytes)
         kept_to = int(kept[-1]) if len(kept) else _HEADER.size

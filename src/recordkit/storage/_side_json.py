@@ -112,12 +112,12 @@ def or_null(rule: Rule) -> Rule:
     return check
 
 
-def array(rule: Rule) -> Rule:
-    """Declare a list of values that are alike."""
+def array(rule: Rule, size: int | None = None) -> Rule:
+    """Declare a list of values that are alike, any number of them or so many."""
 
     def check(value: Any) -> None:
-        if not isinstance(value, list):
-            raise Unlike(told(value), "a list")
+        if not isinstance(value, list) or size not in (None, len(value)):
+            raise Unlike(told(value), "a list" if size is None else f"a list of {size}")
         for place, each in enumerate(value):
             try:
                 rule(each)

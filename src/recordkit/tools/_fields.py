@@ -199,7 +199,9 @@ def splits_of(dataset: Dataset) -> dict[str, str]:
     named = {path.name: split for split, paths in dataset.splits.items() for path in paths}
     names = {}
     for file in dataset.shards:
-        assert isinstance(file.file, LocalFile)
+        if not isinstance(file.file, LocalFile):
+            message = f"{file.name}: only files of this machine can be changed\n  Save it to a file first."
+            raise StorageError(message, path=file.name)
         name = file.file.path.name
         names[name] = file.shard.split if file.shard is not None else named.get(name, name)
     splits = {name: split.partition(".tf")[0] or split for name, split in names.items()}
