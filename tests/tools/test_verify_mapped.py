@@ -162,5 +162,5 @@ class TestDamage:
         after = verify(own, workers=1)
 
         assert not cut_on_the_way.ok
-        assert [damage.kind for damage in cut_on_the_way.damage] == [damage.kind for damage in after.damage]
+        assert [damage.kind for damage in cut_on_the_way.damage] == ["cut_short"]
         assert cut_on_the_way.records == after.records
