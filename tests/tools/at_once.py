@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,6 +20,8 @@ ROOT = Path(__file__).parents[2]
 WAYS: Final = (
     *("append", "append", "add", "add_other", "cast", "delete", "delete", "drop", "bake", "overwrite", "repair"),
 )
+
+UNEXPECTED: Final = "not an error of recordkit's:"
 
 Row = dict[str, Any]
 
@@ -146,4 +149,6 @@ def serve() -> None:
             answer: int | str = change(way, path, number)
         except rk.RecordKitError as error:
             answer = f"{type(error).__name__}: {error}"
+        except Exception:  # noqa: BLE001 - which is told to the test
+            answer = f"{UNEXPECTED} {traceback.format_exc()}"
         print(json.dumps(answer), flush=True)

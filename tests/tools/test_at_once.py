@@ -11,7 +11,7 @@ import pytest
 import recordkit as rk
 from tests import chance
 from tests.dataset.bases import read
-from tests.tools.at_once import WAYS, Hands, changed, sound
+from tests.tools.at_once import UNEXPECTED, WAYS, Hands, changed, sound
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,6 +61,7 @@ def test_is_as_if_one_had_come_after_the_other(tmp_path: Path, lone: bool) -> No
 
             answers: list[Any] = hands.make(path, ways)
 
+            assert not [answer for answer in answers if str(answer).startswith(UNEXPECTED)]
             begun += sum(isinstance(answer, int) for answer in answers)
             expected = [comparable(state) for state in possible(rows, ways, answers)]
             assert comparable(read(path)) in expected, (ways, answers)

@@ -166,10 +166,13 @@ def append(
     back to its old length; if the machine goes down meanwhile, the next writer or `recover` finishes the job. Until
     then `open` refuses the file, and other readers may see a torn record at its end.
 
+    Rows hold the fields that `open` shows: where fields were added or dropped beside the records, with those and without
+    these. A field may be left out if its type ends in `?`. Records that were deleted stay so, and no new one is.
+
     Args:
         path: The folder or the file.
-        schema: What the rows hold. By default what the manifest says, or for a file without one what its first
-            records hold.
+        schema: What the rows hold. By default what `open` shows: the manifest's schema, or for a file without one what
+            its first records hold, with what was changed beside them.
         split: Which split of a dataset the rows belong to, where there are several.
         compression: As for `create`; it need not be that of the shards there are. A file keeps its own.
         cut_torn_tail: Whether the last record of a file may be cut off if it is torn.
@@ -185,7 +188,8 @@ def append(
         sync: As for `create`.
 
     Raises:
-        StorageError: There is nothing to append to, or it is not sound.
+        StorageError: There is nothing to append to, it is not sound, or others have changed it when the writer is closed.
+        TargetBusyError: Another writer is at work on it.
         TargetExistsError: With `resume`, when the writer is closed: the last append has added the same rows.
 
     >>> import os, recordkit as rk, tempfile
@@ -195,6 +199,11 @@ def append(
     ...     writer.write({"id": 2})
     >>> sorted(os.listdir(path))[1:]
     ['train-00000-of-00001.tfrecord', 'train-append1-00000-of-00001.tfrecord']
+    >>> _ = rk.add_fields(path, {"name": ["ada", "grace", "emmy"]})
+    >>> with rk.append(path) as writer:
+    ...     writer.write({"id": 3, "name": "mary"})
+    >>> rk.open(path)[2:]["name"].to_list()
+    ['emmy', 'mary']
     """
     # What a link leads to is changed where it really is, with all that belongs to it.
     target, lone = _names.target_of(_names.targets_of(path)[-1])
