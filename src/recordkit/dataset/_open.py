@@ -132,7 +132,7 @@ def _files(located: Located | None, max_record_bytes: int) -> list[RecordFile]:
 
 def _layers(located: Located, overlays: bool | Sequence[str | os.PathLike[str]]) -> list[Layer]:
     """Return the layers over these files, oldest first: those beside them, then those that were named."""
-    found = layers_over(located.files, located.manifest)
+    found = layers_over(located.files, located.manifest if located.folder is not None else None)
     return found + [Layer.load(Path(path)) for path in (overlays if not isinstance(overlays, bool) else ())]
 
 

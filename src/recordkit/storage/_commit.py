@@ -285,7 +285,7 @@ def publish_extended(writer: Writer, *, existing: Existing, resume: bool) -> Non
     staged = part.data / shard.name
     with _publish.publishing(target):
         part.check_held()
-        layers = _layers.layers_over([target], existing.manifest)
+        layers = _layers.layers_over([target])
         same = [layer.path for layer in layers] == [layer.path for layer in existing.layers]
         if not same or Fingerprint.of(target) != existing.fingerprint:
             raise _changed(target, "file")

@@ -98,7 +98,7 @@ def of_file(target: Path, *, cut_torn_tail: bool) -> Existing:
         (facts.bytes, f"{facts.crc:08x}")
     ]:
         manifest = None  # of another file that had this name before
-    layers = layers_over([target], manifest)
+    layers = layers_over([target])
     file = RecordFile(LocalFile(target))
     own = min((layer.covers(file) for layer in layers if layer.alters), default=facts.records)
     schema = manifest.schema if manifest is not None else None

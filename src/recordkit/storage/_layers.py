@@ -390,18 +390,18 @@ def layers_of(folder: Path) -> tuple[Layer, ...]:
     return tuple(Layer.load(path, folder) for _, path in sorted(_numbered(folder)))
 
 
-def layers_over(paths: Sequence[Path], manifest: Manifest | None) -> list[Layer]:
+def layers_over(paths: Sequence[Path], manifest: Manifest | None = None) -> list[Layer]:
     """Return the layers that are kept with some files and are for them, oldest first.
 
     Args:
         paths: The files.
-        manifest: That of their folder or of the lone file.
+        manifest: That of their folder, where it rules them.
 
     Raises:
         StorageError: Files of several folders are seen differently through them.
     """
     folders = list(dict.fromkeys(path.parent for path in paths))
-    shards = {shard.name for shard in manifest.shards} if manifest is not None and len(folders) == 1 else set()
+    shards = {shard.name for shard in manifest.shards} if manifest is not None else set()
     found = [layer for folder in folders for layer in layers_of(folder) if layer.is_for(paths, shards)]
     fields = [layer for layer in found if layer.alters]
     if fields and len(folders) > 1:
