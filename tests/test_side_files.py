@@ -7,6 +7,7 @@ again.
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import random
@@ -248,16 +249,42 @@ def change(path: Path, chance: random.Random) -> None:
         path.write_bytes(change_json(json.loads(data), chance))
     elif path.suffix == ".jsonl":
         path.write_bytes(b"".join(change_json(json.loads(line), chance) + b"\n" for line in data.splitlines()))
-    elif path.suffix == ".tfrecord" and "cache" in path.parts:
+    elif path.suffix == ".tfrecord" and "cache" in path.name:
         path.write_bytes(change_cache(data, chance))
+    elif path.suffix == ".tfrecord":
+        path.write_bytes(change_payloads(data, chance))
+    elif path.suffix == ".gz":
+        path.write_bytes(gzip.compress(change_payloads(gzip.decompress(data), chance), 1))
     else:
         path.write_bytes(change_bytes(data, chance))
 
 
+def payloads_of(data: bytes) -> list[bytes]:
+    """What is in a file of records."""
+    edges = [*records.scan(data).tolist(), len(data)]
+    return [data[start + 12 : end - 4] for start, end in pairwise(edges)]
+
+
+def change_payloads(data: bytes, chance: random.Random) -> bytes:
+    """Change what some records hold, how many they are or their order; their checksums are right."""
+    payloads = payloads_of(data)
+    for _ in range(chance.choice([1, 1, 2, 5])):
+        at, other = chance.randrange(len(payloads)), chance.randrange(len(payloads))
+        match chance.randrange(6):
+            case 0 if len(payloads) > 1:
+                del payloads[at]
+            case 1:
+                payloads.insert(at, payloads[other])
+            case 2:
+                payloads[at] += payloads[other]
+            case _:
+                payloads[at] = change_bytes(payloads[at], chance)
+    return b"".join(map(records.pack, payloads))
+
+
 def change_cache(data: bytes, chance: random.Random) -> bytes:
     """Change what records of a cache say, and make their checksums right again."""
-    edges = [*records.scan(data).tolist(), len(data)]
-    payloads = [data[start + 12 : end - 4] for start, end in pairwise(edges)]
+    payloads = payloads_of(data)
     at = chance.randrange(len(payloads))
     payload = payloads[at]
     size = int.from_bytes(payload[:4], "little")
@@ -338,6 +365,26 @@ def lone(root: Path, drawn: random.Random) -> None:
             tried(lambda name=name: rk.verify(root / name))  # type: ignore[misc]
 
 
+def strangers(root: Path, drawn: random.Random) -> None:
+    """Read and verify records that others have changed; they may hold anything."""
+    for name in ("train", "one.tfrecord", "small.tfrecord.gz"):
+        for read in STRANGERS:
+            tried(partial(read, root / name, {"overlays": drawn.random() < 0.5, "on_error": drawn.choice(ON_ERROR)}))
+
+
+ON_ERROR = ["raise", "skip"]
+STRANGERS: list[Callable[[Path, dict[str, Any]], object]] = [
+    lambda path, how: len(rk.open(path, **how)),
+    lambda path, how: rk.open(path, **how)[-2:],
+    lambda path, how: list(rk.open(path, **how).batch(100)),
+    lambda path, how: list(rk.open(path, **how).shuffle(1).batch(7)),
+    lambda path, how: list(rk.open(path, schema={"id": "int64"}, **how)),
+    lambda path, how: list(rk.open(path, raw=True, **how)),
+    lambda path, _: rk.verify(path, check="examples"),
+    lambda path, _: rk.stats(path),
+]
+
+
 def text(root: Path, _: random.Random) -> None:
     """Read a text index."""
     starts, sizes = read_text_index(root / "one.tfrecord", root / "one.tfrecord.idx")
@@ -366,6 +413,7 @@ READERS: dict[str, tuple[str, Callable[[Path, random.Random], object]]] = {
     "manifest": ("train/_recordkit/manifest.json", whole),
     "overlay": ("train/_recordkit/overlays/**/*.*", whole),
     "index": ("train/_recordkit/*.rki", whole),
+    "records": ("**/[tos]*.tfrecord*", strangers),
     "lone": ("_recordkit/**/*.*", lone),
     # What was made earlier is data itself: it may be other data, made by whoever changed it.
     "cache": ("cache/**/*.*", lambda root, _: list(cached(root))),

@@ -232,7 +232,7 @@ def _by_manifest(path: Path, entries: Mapping[str, os.DirEntry[str]], manifest: 
         file = _names.inside(path, shard.name, where)
         files.append(file)
         splits[shard.split].append(file)
-        if entries[shard.name].stat().st_size != shard.bytes:
+        if _size(file) != shard.bytes:
             changed.append(file)
     others = sorted(entries.keys() - {shard.name for shard in manifest.shards})
     return Located(
@@ -244,6 +244,14 @@ def _by_manifest(path: Path, entries: Mapping[str, os.DirEntry[str]], manifest: 
         manifest_path=where,
         changed=tuple(changed),
     )
+
+
+def _size(path: Path) -> int | None:
+    """Return the size of a file; None of one that cannot be read, as a link that leads nowhere: reading says so."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return None
 
 
 def _other_reason(entry: os.DirEntry[str]) -> str:
@@ -332,7 +340,7 @@ def _with_manifest(found: Located, load: _Manifests) -> Located:
         folder=folder,
         manifest=manifest,
         manifest_path=where,
-        changed=tuple(file for file in files if file.stat().st_size != known[file.name][1].bytes),
+        changed=tuple(file for file in files if _size(file) != known[file.name][1].bytes),
     )
 
 
@@ -341,7 +349,7 @@ def _with_own_manifest(found: Located, load: _Manifests) -> Located | None:
     (file,) = found.files
     where = lone_manifest(file)
     manifest, _ = load(where)
-    if manifest is None or [shard.bytes for shard in manifest.shards] != [file.stat().st_size]:
+    if manifest is None or [shard.bytes for shard in manifest.shards] != [_size(file)]:
         return None
     return replace(found, manifest=manifest, manifest_path=where)
 

@@ -199,7 +199,7 @@ class RecordFile:
             return self.file.size
         if not self.count:
             return 0
-        (start,), (length,) = self._places.many(np.array([self.count - 1]))
+        (start,), (length,) = self._look_up(lambda places: places.one(len(places) - 1))
         return int(start + length)
 
     def explained(self, error: CorruptRecordError, *, checked: bool) -> CorruptRecordError:
@@ -215,7 +215,7 @@ class RecordFile:
 
     def places(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Return where the frame of every record starts, uncompressed, and how long it is."""
-        return self._places.many(np.arange(len(self._places)))
+        return self._look_up(lambda places: places.many(np.arange(len(places))))
 
     def numbers_at(self, offsets: NDArray[np.uint64]) -> NDArray[np.int64]:
         """Return the numbers of the records that start at these places, in rising order and uncompressed.
@@ -228,7 +228,7 @@ class RecordFile:
         # Only the ones between the first and the last are looked up, for a file may have millions of others.
         count = len(self._places)
         first, last = (bisect_left(range(count), offset, key=self._start_of) for offset in offsets[[0, -1]].tolist())
-        starts = self._places.many(np.arange(first, min(last + 1, count)))[0]
+        starts = self._look_up(lambda places: places.many(np.arange(first, min(last + 1, count))))[0]
         numbers = np.searchsorted(starts, offsets)
         if last == count or not np.array_equal(starts[numbers], offsets):
             message = (
@@ -239,7 +239,7 @@ class RecordFile:
         return first + numbers.astype(np.int64)
 
     def _start_of(self, record: int) -> int:
-        return int(self._places.one(record)[0][0])
+        return int(self._look_up(lambda places: places.one(record))[0][0])
 
     def write_index(self) -> Path:
         """Keep the index beside the file, and return where it is."""
