@@ -262,8 +262,7 @@ def _few_open_files() -> Iterator[None]:
 
 class TestManyFiles:
     @pytest.mark.usefixtures("_few_open_files")
-    def test_few_of_them_are_open_at_a_time(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("recordkit.dataset._open.FILES_OPEN", 20)
+    def test_few_of_them_are_open_at_a_time(self, tmp_path: Path) -> None:
         ds = rk.open(save_many(tmp_path, [2] * 300, WAYS))
         numbers = np.random.default_rng(0).permutation(600).tolist()
 

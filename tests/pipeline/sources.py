@@ -41,6 +41,7 @@ class InMemory:
     mean_bytes: int = 100
     exact_mean_bytes: int = 100
     ahead_bytes: int | None = None
+    first_bytes: int | None = None
     indexed: bool = True
     name: str = "memory"
 

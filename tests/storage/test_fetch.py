@@ -13,6 +13,7 @@ import recordkit as rk
 from recordkit import _core
 from recordkit.storage import InMemory, LocalFile, OpenFiles, RecordFile, fetch, fetch_later
 from recordkit.storage._places import cached
+from tests.chance import generator
 from tests.dataset.files import flip, save
 from tests.storage.ways import folder
 
@@ -78,17 +79,21 @@ class TestFetch:
 
         assert len(set(chunks)) == 1
 
-    def test_more_files_than_can_be_open_at_once_are_read_one_by_one(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.drawn
+    @pytest.mark.parametrize("at_once", [1, 2, 3, 4])
+    def test_more_files_than_can_be_open_at_once_are_read_some_after_the_others(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
     ) -> None:
-        monkeypatch.setattr("recordkit.storage._fetch._FILES_AT_ONCE", 2)
-        wanted = [(2, 1), (0, 2), (1, 0), (2, 0), (0, 0)]
+        monkeypatch.setattr("recordkit.storage._fetch.files_at_once", lambda: at_once)
+        counts = [3, 1, 2, 1, 3, 2, 1]
+        wanted = all_of(counts) * 2
+        generator(f"groups of {at_once}").shuffle(wanted)
 
-        files = saved(tmp_path, [3, 3, 3])
+        files = saved(tmp_path, counts)
         chunk, later = fetch(files, *asked(wanted)), fetch_later(files, *asked(wanted))
 
         assert not isinstance(later, InMemory)
-        assert list(chunk) == list(later) == [payloads(file, 3)[number] for file, number in wanted]
+        assert list(chunk) == list(later) == [payloads(file, counts[file])[number] for file, number in wanted]
 
     def test_a_table_that_has_grown_large_is_begun_anew(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("recordkit.storage._places._TABLE_BYTES", 0)

@@ -73,8 +73,8 @@ KNOWN = {
     "storage/_staging.py": {
         "data / name",
         "data / shard.name",
-        "folder / f'shard-{len(shards):05d}.json'",
-        "self.folder / f'shard-{_number(shard.name):05d}.json'",
+        "folder / f'shard-{number:05d}.json'",
+        "self.folder / f'shard-{number:05d}.json'",
         "staging / f'part-{number:05d}-of-{total:05d}'",
         "staging.with_name(f'{staging.name}.old')",
     },

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import recordkit as rk
-from recordkit.tools import _jobs
+from recordkit.storage import Run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,7 +44,7 @@ def stop_before_publishing(path: Path, values: list[int], patch: pytest.MonkeyPa
         raise KeyboardInterrupt
 
     with patch.context() as patched:
-        patched.setattr(_jobs, "commit_with", stop)
+        patched.setattr(Run, "publish", stop)
         with pytest.raises(KeyboardInterrupt):
             rk.add_fields(path, {"x": values})
 
@@ -105,7 +105,7 @@ class TestGoingOn:
     ) -> None:
         stop_before_publishing(path, list(range(10)), monkeypatch)
 
-        with pytest.raises(rk.StorageError, match=r"fields that are being added\n  Call add_fields again"):
+        with pytest.raises(rk.StorageError, match=r"a change of a dataset broke off here\n  Call it again"):
             rk.commit(path / "_recordkit" / "overlays" / "0001-x")
         rk.add_fields(path, {"x": list(range(10))})
 

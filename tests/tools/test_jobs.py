@@ -100,15 +100,17 @@ class TestARunThatBrokeOff:
         assert [row["y"] for row in read(path)] == list(range(9))
 
     def test_keeps_little_for_each_file_however_many_there_are(self, tmp_path: Path) -> None:
-        sizes = []
-        for files in (2, 20):
+        kept = []
+        for files in (2, 12, 22):
             path = build(tmp_path / str(files), "folder", [1] * files)
             with pytest.raises(SchemaError, match="not yet"):
                 rk.add_fields(path, Counting(files - 1).field, workers=1)
-            sizes.append({run.stat().st_size for run in path.glob("_recordkit/overlays/.*/part-*/run.json")})
+            facts = [file.stat() for file in path.glob("_recordkit/overlays/.*/part-*/**/*") if file.is_file()]
+            kept.append((len(facts), sum(fact.st_size for fact in facts)))
 
-        (few,), (many,) = sizes
-        assert abs(many - few) < 10
+        (few, small), (more, medium), (most, large) = kept
+        assert most - more == more - few == 10 * len(["records", "index", "what is known of it"])
+        assert large - medium == pytest.approx(medium - small, rel=0.1)
 
     def test_starts_again_where_that_is_asked_for(self, path: Path) -> None:
         with pytest.raises(SchemaError, match="not yet"):

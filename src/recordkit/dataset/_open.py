@@ -16,7 +16,6 @@ from ._damage_log import DamageLog
 from ._dataset import Dataset
 from ._layered import Stack
 from ._records import Records
-from ._source import FILES_OPEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -115,7 +114,7 @@ def open(  # noqa: A001 - the verb that a user would say
 
 def _files(located: Located | None, max_record_bytes: int) -> list[RecordFile]:
     assert located is not None
-    open_files = OpenFiles(FILES_OPEN, len(located.files))
+    open_files = OpenFiles.of(len(located.files))
     manifest = located.manifest
     changed = set(located.changed)
     shards = {shard.name: shard for shard in manifest.shards} if manifest is not None else {}

@@ -308,10 +308,11 @@ class Records:
         if len(used) < len(self.files):
             which = np.searchsorted(used, which)
         files = [self.files[at] for at in used.tolist()]
-        if self.stack:
+        if self.stack.deletes:
             for at, file in enumerate(files):
-                here = which == at
-                inside[here] = physical(self.stack.deleted(file), inside[here])
+                if len(deleted := self.stack.deleted(file)):
+                    here = which == at
+                    inside[here] = physical(deleted, inside[here])
         if layer is not None:
             files, which = self._beside(files, layer, which, inside)
         return read(files, which, inside)

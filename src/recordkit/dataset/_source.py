@@ -12,7 +12,7 @@ import numpy as np
 
 from recordkit.errors import CorruptRecordError, SchemaError
 from recordkit.pipeline import Piece, whole
-from recordkit.storage import PipeFile
+from recordkit.storage import PipeFile, files_at_once
 
 from ._batching import Columns, Payloads
 from ._flow import Flow
@@ -29,8 +29,11 @@ if TYPE_CHECKING:
     from ._batching import Making, Part
     from ._records import Fetched, Records
 
-FILES_OPEN = 128  # at most; of more, some are closed while others are read
 _AHEAD_BYTES = 128 << 20  # of compressed files, whose records are had by decompressing many others
+_AHEAD_BYTES_OF_MANY = 32 << 20  # of more files than stay open, each of which is opened once for all of its records
+_AHEAD_OF_EACH = 16  # records of such a file
+_WORTH_IT = 4  # records of each: for fewer, opening it once for all saves little
+_AT_FIRST = 64  # times less is read before there is anything to give
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,18 @@ class RecordSource:
     @cached_property
     def ahead_bytes(self) -> int | None:
         """How much should be read at once."""
-        return _AHEAD_BYTES if any(file.compression is not None for file in self.records.files) else None
+        files = self.records.files
+        if any(file.compression is not None for file in files):
+            return _AHEAD_BYTES
+        each = len(files) * self.mean_bytes
+        many = len(files) > files_at_once() and _WORTH_IT * each <= _AHEAD_BYTES_OF_MANY
+        return min(_AHEAD_OF_EACH * each, _AHEAD_BYTES_OF_MANY) if many else None
+
+    @property
+    def first_bytes(self) -> int | None:
+        """How much of that at first."""
+        compressed = self.ahead_bytes == _AHEAD_BYTES
+        return None if self.ahead_bytes is None or compressed else self.ahead_bytes // _AT_FIRST
 
     def count(self) -> int:
         """Return how many records there are."""
@@ -115,7 +129,7 @@ class RecordSource:
     def expect(self, count: int) -> None:
         """Take notice that so many records will be asked for, anywhere among them."""
         files, total = self.records.files, max(1, self.count())
-        if len(files) <= FILES_OPEN:
+        if len(files) <= files_at_once():
             for file, records in zip(files, np.diff(self.ends, prepend=0).tolist(), strict=True):
                 file.will_be_read(records * count // total)
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from recordkit.columns import Batch, BytesColumn, Ragged
 from recordkit.errors import StateError, TargetBusyError
-from recordkit.storage import LocalFile, Manifest, RecordFile, create, inside, manifest_of
+from recordkit.storage import LocalFile, Manifest, OpenFiles, RecordFile, create, inside, manifest_of
 
 from ._blocks import Piece, cut, joined, picked, whole
 from ._cache_format import dump, load
@@ -123,7 +123,8 @@ def opened(path: Path) -> Kept:
     where = manifest_of(path, lone=False)
     manifest = Manifest.load(where)
     assert manifest is not None
-    files = [RecordFile(LocalFile(inside(path, shard.name, where)), shard) for shard in manifest.shards]
+    open_files = OpenFiles.of(len(manifest.shards))
+    files = [RecordFile(LocalFile(inside(path, shard.name, where)), shard, open_files) for shard in manifest.shards]
     ends = np.cumsum([shard.records for shard in manifest.shards])
 
     def record(number: int) -> Any:
@@ -243,7 +244,7 @@ class Cached:
     name: str
     indexed = True
     exact = True
-    ahead_bytes = None
+    ahead_bytes = first_bytes = None
     _filled: _Filled = field(default_factory=_Filled)
 
     @property

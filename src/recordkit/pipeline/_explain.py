@@ -85,6 +85,11 @@ def _reading(order: list[Any], source: Any) -> str:
         return "reads: one file after the other"
     if any(isinstance(step, Shuffle) and step.window for step in order):
         return "reads: in large pieces, the next window while this one is given"
+    if source.first_bytes is not None:
+        return (
+            f"reads: records of many files, {source.ahead_bytes >> 10:,} KiB at a time, "
+            "so that a file is opened once for several of them"
+        )
     if source.ahead_bytes is not None:
         return (
             "reads: compressed blocks, as many as fit into "

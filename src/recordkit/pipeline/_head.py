@@ -76,6 +76,11 @@ class Source(Facts, Protocol):
         """How much should be read at once, where records are costly to get one by one; None where they are not."""
         ...
 
+    @property
+    def first_bytes(self) -> int | None:
+        """How much of that at first, so that the first records come soon; then twice as much each time."""
+        ...
+
     def count(self) -> int:
         """Return how many records there are."""
         ...
@@ -172,16 +177,20 @@ class Spans:
 
     Args:
         ahead: How many records are read at once; None to leave reading to whoever takes a span.
+        at_first: How many of them the first time; then twice as many each time.
         threads: How many may read them.
 
     Attributes:
         failure: What went wrong in reading.
     """
 
-    def __init__(self, fetch: Fetch, sizes: Sizes, ahead: int | None = None, threads: int = 1) -> None:
+    def __init__(
+        self, fetch: Fetch, sizes: Sizes, ahead: int | None = None, at_first: int | None = None, threads: int = 1
+    ) -> None:
         self._fetch = fetch
         self._sizes = sizes
         self._ahead = ahead
+        self._asked = ahead if at_first is None else at_first
         self._lock = threading.Lock()
         self._at = 0
         self._loaded: list[tuple[int, int, Loaded]] = []
@@ -222,9 +231,11 @@ class Spans:
 
     def _ask(self, first: int) -> tuple[int, int, Future[Any]]:
         assert self._ahead is not None
+        assert self._asked is not None
         assert self._pool is not None
         order = self._fetch.order
-        stop = order.window_end(first, min(order.count, first + self._ahead))
+        stop = order.window_end(first, min(order.count, first + self._asked))
+        self._asked = min(self._ahead, 2 * self._asked)
         return first, stop, self._pool.submit(self._load, first, stop)
 
     def _load(self, first: int, stop: int) -> Loaded | Future[Window]:
@@ -278,10 +289,10 @@ class Ordered:
             spans = Spans(fetch, sizes)
             yield from self._marked(in_processes(spans.all(), fetch.make, self.workers.count), order, sizes)
             return
-        count, ahead = _workers.count(self.workers), self._ahead()
+        count, (ahead, at_first) = _workers.count(self.workers), self._ahead()
         if ahead is None:
             source.expect(order.count)
-        spans = Spans(fetch, sizes, ahead, count)
+        spans = Spans(fetch, sizes, ahead, at_first, count)
         grow = self.workers == AUTO and bool(self.section.steps)
         crew = Crew(count, spans.take, fetch.make, lambda: spans.failure, grow=grow)
         self.profile.watch(crew)
@@ -291,11 +302,13 @@ class Ordered:
             crew.stop()
             spans.close()
 
-    def _ahead(self) -> int | None:
-        """How many records to read at once."""
+    def _ahead(self) -> tuple[int | None, int | None]:
+        """How many records to read at once, and how many the first time."""
         window = next((op.window for op in self.ops if getattr(op, "window", None)), None)
-        size = window or self.source.ahead_bytes
-        return None if size is None else max(1, size // self.source.mean_bytes)
+        sizes = (window, None) if window else (self.source.ahead_bytes, self.source.first_bytes)
+        mean = self.source.mean_bytes
+        ahead, first = (None if size is None else max(1, size // mean) for size in sizes)
+        return ahead, first
 
     def _marked(self, made: Iterator[tuple[Piece, list[float], float]], order: Order | Every, sizes: Sizes) -> Blocks:
         at = 0

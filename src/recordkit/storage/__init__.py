@@ -3,17 +3,16 @@
 What is on disk is written down in docs/format.
 """
 
-from ._bytes import ByteFile, LocalFile, ObjectFile, OpenFiles, PipeFile, given_file
+from ._bytes import ByteFile, LocalFile, ObjectFile, OpenFiles, PipeFile, files_at_once, given_file
 from ._changes import changing
-from ._commit import commit, commit_with
-from ._create import append, create, discard, go_on_with, quarantined, write
+from ._commit import commit
+from ._create import append, begin_run, create, discard, quarantined, write
 from ._damage import Damage
 from ._fetch import InMemory, fetch, fetch_later
 from ._index import Fingerprint, Index
 from ._layers import (
     Base,
     Layer,
-    brief_facts,
     layer_facts,
     layers_of,
     layers_over,
@@ -29,6 +28,7 @@ from ._names import inside, is_lone_file, manifest_of
 from ._publish import recover
 from ._quarantine import BadRow, Lost
 from ._record_file import RecordFile
+from ._run import Run
 from ._streams import Stream
 from ._text_index import read_text_index, write_text_index
 from ._walk import walk
@@ -51,21 +51,21 @@ __all__ = [
     "OpenFiles",
     "PipeFile",
     "RecordFile",
+    "Run",
     "Shard",
     "Stream",
     "Writer",
     "Written",
     "append",
-    "brief_facts",
+    "begin_run",
     "changing",
     "commit",
-    "commit_with",
     "create",
     "discard",
     "fetch",
     "fetch_later",
+    "files_at_once",
     "given_file",
-    "go_on_with",
     "inside",
     "is_lone_file",
     "layer_facts",

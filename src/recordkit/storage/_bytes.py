@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import stat
 import sys
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import IO, TYPE_CHECKING, Protocol, runtime_checkable
 
 from recordkit import _core
 from recordkit.errors import StorageError
 from recordkit.memory import mapped_at_most
 from recordkit.records import cut_short
+
+from ._disk import TOO_MANY, TOO_MANY_CODES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,6 +29,8 @@ _KEPT = 8 << 20
 UNKNOWN_SIZE = 1 << 62  # of a pipe that has not ended
 _MAPPED_AT_ONCE = 64 << 10  # what the system maps of a file when one place of it is touched
 
+_MOST_OPEN = 128  # files of one dataset; of more, some are closed while others are read
+_MOST_ROOM = 1024  # files that all datasets together keep open, wherever the system would allow more
 
 _KINDS = {
     stat.S_IFDIR: "a folder",
@@ -167,6 +173,8 @@ class LocalFile:
 
     def _unreadable(self, error: OSError) -> StorageError:
         message = f"{self.path}: cannot be read: {os.strerror(error.errno or 0)}"
+        if error.errno in TOO_MANY_CODES:
+            message += f"\n  {TOO_MANY}"
         return StorageError(message, path=str(self.path), errno=error.errno)
 
     def read_at(self, offset: int, size: int) -> bytes:
@@ -222,6 +230,59 @@ class LocalFile:
         return LocalFile, (self.path, self.had, self._written)
 
 
+class _Room:
+    """How many files all datasets of the process may keep open: a quarter of what the system allows."""
+
+    def __init__(self) -> None:
+        self._granted = 0
+        self._at_once = 0
+        self._free = threading.Condition()
+
+    @property
+    def size(self) -> int:
+        """How many files."""
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        return _MOST_ROOM if limit == resource.RLIM_INFINITY else min(_MOST_ROOM, max(16, limit // 4))
+
+    def grant(self, files: int) -> int:
+        """Return how many of these files may stay open, which are a few at least."""
+        with self._free:
+            granted = min(files, _MOST_OPEN, max(self.size // 4, self.size - self._granted))
+            self._granted += granted
+        return granted
+
+    def return_(self, granted: int) -> None:
+        """Take back what was granted."""
+        with self._free:
+            self._granted -= granted
+
+    @contextmanager
+    def several(self, files: int) -> Generator[None, None, None]:
+        """Wait until there is room for so many files to be open at once, and keep it meanwhile."""
+        with self._free:
+            self._free.wait_for(lambda: not self._at_once or self._at_once + files <= self.size)
+            self._at_once += files
+        try:
+            yield
+        finally:
+            with self._free:
+                self._at_once -= files
+                self._free.notify_all()
+
+    def forget(self) -> None:
+        """Take notice that this process was forked: what threads had at that moment, nobody has here."""
+        self._at_once, self._free = 0, threading.Condition()
+
+
+_room = _Room()
+os.register_at_fork(after_in_child=_room.forget)
+
+
+def files_at_once() -> int:
+    """Return how many files may be read by one call, which are all open meanwhile."""
+    return min(_MOST_OPEN, _room.size // 2)
+
+
 class OpenFiles:
     """Keeps files open that are read now and then, yet never more than `most` of them.
 
@@ -234,8 +295,22 @@ class OpenFiles:
         self._most = most
         self._all_stay = files is not None and files <= most
         self._files = files
+        self._granted = False
         self._users: OrderedDict[LocalFile, int] = OrderedDict()
         self._lock = threading.Lock()
+
+    @classmethod
+    def of(cls, files: int) -> OpenFiles:
+        """Return what keeps as many of so many files open as there is room for in this process."""
+        granted = _room.grant(files)
+        made = cls(granted, files)
+        made._granted = True
+        weakref.finalize(made, _room.return_, granted)
+        return made
+
+    def several(self, files: int) -> AbstractContextManager[None]:
+        """Keep room for so many files that are borrowed at once."""
+        return nullcontext() if self._all_stay else _room.several(files)
 
     def borrow(self, file: LocalFile) -> int:
         """Return the descriptor, which stays open until `give_back`."""
@@ -259,7 +334,7 @@ class OpenFiles:
                     idle.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return OpenFiles, (self._most, self._files)
+        return (OpenFiles.of, (self._files,)) if self._granted else (OpenFiles, (self._most, self._files))
 
 
 class LentFile:

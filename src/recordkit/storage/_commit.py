@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ._writer import Writer
 
 
-_PACKED: Final = ("compression", "level", "library")
+RUN: Final = "run"  # of shards that are made each by itself: see _run.py
 
 
 def commit(path: str | os.PathLike[str], *, sync: bool = True) -> Written:
@@ -38,11 +38,6 @@ def commit(path: str | os.PathLike[str], *, sync: bool = True) -> Written:
         StorageError: A part is missing, unfinished, or was written with another schema or other options.
         TargetBusyError: A part is still being written.
     """
-    return commit_with(path, None, sync=sync)
-
-
-def commit_with(path: str | os.PathLike[str], metadata: Mapping[str, Any] | None, *, sync: bool) -> Written:
-    """Do the same, with other metadata in the manifest than the parts were begun with."""
     target, _ = _names.target_of(path)
     staging = _names.staging_of(target)
     if _publish.finish(target, resuming=True):
@@ -71,13 +66,16 @@ def commit_with(path: str | os.PathLike[str], metadata: Mapping[str, Any] | None
     try:
         if journal is not None:
             _publish.take_back(target, journal, sync=sync)
+        if any((part.run or {}).get("kind") == RUN for part in claimed):
+            message = f"{target}: a change of a dataset broke off here\n  Call it again: it goes on where it was."
+            raise StorageError(message, path=str(target))
         unfinished = [part.number for part in claimed if not part.done]
         if unfinished:
             message = (
                 f"{target}: parts are unfinished: {_numbers(unfinished)}\n  Write them with resume=True, then commit."
             )
             raise StorageError(message, path=str(target))
-        return _publish_parts(target, claimed, metadata, sync=sync)
+        return publish_parts(target, claimed, sync=sync)
     finally:
         for part in claimed:
             part.release()
@@ -90,10 +88,14 @@ def leave(writer: Writer) -> None:
 
 
 def publish_new(writer: Writer, *, lone: bool) -> None:
-    part = writer._part
-    if not lone:
-        _publish_parts(part.target, [part], None, sync=writer._options.sync)
-        return
+    if lone:
+        publish_file(writer._part)
+    else:
+        publish_parts(writer._part.target, [writer._part], sync=writer._part.sync)
+
+
+def publish_file(part: Part) -> None:
+    """Put the only shard of a part under the name of a lone file."""
     if len(part.shards) > 1:
         message = (
             f"{part.target}: the run that broke off had come to its end, and now there are more rows\n"
@@ -113,7 +115,7 @@ def publish_new(writer: Writer, *, lone: bool) -> None:
             _like(moves, run.get("mode")),
             _manifest(run, (named,)),
             overwrite=bool(run.get("overwrite")),
-            sync=writer._options.sync,
+            sync=part.sync,
             new=_journal.Facts(shard.bytes, shard.crc32c),
             mode=run.get("mode"),
         )
@@ -121,30 +123,23 @@ def publish_new(writer: Writer, *, lone: bool) -> None:
     part.release()
 
 
-def _publish_parts(target: Path, parts: list[Part], metadata: Mapping[str, Any] | None, *, sync: bool) -> Written:
+def publish_parts(target: Path, parts: list[Part], *, sync: bool) -> Written:
     """Put the shards of all parts into one folder, and that under its name."""
-    # What is made of files that are compressed in different ways is as they are.
-    run = _common_run(target, parts, _PACKED if metadata is not None else ())
-    if metadata is None and _layers.is_brief(run.get("metadata") or {}):
-        message = f"{target}: fields that are being added\n  Call add_fields again: it goes on where it broke off."
-        raise StorageError(message, path=str(target))
-    if metadata is not None:
-        run["metadata"] = metadata
+    run = _common_run(target, parts)
     final = _names.staging_of(target) / "final"
-    # Parts may have names of their own: the splits of one dataset.
-    totals: Counter[str] = Counter()
-    for part in parts:
-        totals[_set_of(part)] += len(part.shards)
+    # Shards may have names of their own: the splits of one dataset.
+    totals = Counter(shard.split for part in parts for shard in part.shards)
     numbers: Counter[str] = Counter()
     moves: list[tuple[Path, Path]] = []
     shards: list[Shard] = []
     for part in parts:
-        of = _set_of(part)
+        mode = (part.run or {}).get("mode")
         for shard in part.shards:
+            of = shard.split
             name = _names.shard_name(of, numbers[of], totals[of], _names.suffix(shard.compression))
             numbers[of] += 1
             new = _publish.moves_of(shard, part.data, name, final, final / _names.SIDE)
-            moves += _like(new, (part.run or {}).get("mode"))
+            moves += _like(new, mode)
             shards.append(_renamed(shard, name))
     manifest = _manifest(run, tuple(shards))
     modes = [mode for part in parts if (mode := (part.run or {}).get("mode")) is not None]
@@ -172,20 +167,15 @@ def _like(moves: list[tuple[Path, Path]], mode: int | None) -> list[tuple[Path, 
     return moves
 
 
-def _set_of(part: Part) -> str:
-    run = part.run or {}
-    return str(run.get("split") or run["name"])
-
-
-def _common_run(target: Path, parts: list[Part], mixed: Sequence[str] = ()) -> dict[str, Any]:
-    """Return what was asked for in all parts alike, but for what may differ."""
+def _common_run(target: Path, parts: list[Part]) -> dict[str, Any]:
+    """Return what was asked for in all parts alike."""
     runs = [part.run or {} for part in parts]
     # A part without rows may have no schema: nothing has defined one.
     first = next((number for number, run in enumerate(runs) if run.get("schema") is not None), 0)
     for number, (run, part) in enumerate(zip(runs, parts, strict=True)):
         bare = run.get("schema") is None and not any(shard.records for shard in part.shards)
         for name in dict.fromkeys([*runs[first], *run]):
-            if name in ("overwrite", "rows", "split", "mode", *mixed) or (name == "schema" and bare):
+            if name in ("overwrite", "rows", "split", "mode") or (name == "schema" and bare):
                 continue
             if run.get(name) != runs[first].get(name):
                 message = (
@@ -220,7 +210,7 @@ def publish_appended(writer: Writer, *, resume: bool) -> None:
             raise _is_there(part)
         run = part.run or {}
         mode = _disk.mode_of(*(_names.inside(target, shard.name, where) for shard in manifest.shards[-1:]), where)
-        taken = {path.name.rpartition("-of-")[0].rpartition("-")[0] for path in target.iterdir()}
+        taken = {path.name.rpartition("-of-")[0].rpartition("-")[0] for path in _disk.children(target)}
         name = _names.appended_name(run["name"], taken)
         moves: list[tuple[Path, Path]] = []
         shards: list[Shard] = []

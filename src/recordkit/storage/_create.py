@@ -16,6 +16,7 @@ from . import _commit, _disk, _existing, _intake, _layers, _names, _publish, _qu
 from ._journal import Journal
 from ._manifest import Manifest
 from ._options import Options
+from ._run import Run
 from ._staging import Part
 from ._writer import Writer
 
@@ -337,12 +338,20 @@ def _discard(target: Path) -> bool:
     return there
 
 
-def go_on_with(
-    path: str | os.PathLike[str], metadata: Mapping[str, Any], *, resume: bool, overwrite: bool, sync: bool
-) -> None:
-    """Make what a run that broke off has left ready for several writers that go on with its parts at once.
+def begin_run(
+    path: str | os.PathLike[str],
+    schema: Schema | None,
+    *,
+    metadata: Mapping[str, Any],
+    lineage: Sequence[Mapping[str, Any]],
+    resume: bool,
+    overwrite: bool,
+    mode: int | None,
+    sync: bool,
+) -> Run:
+    """Return a run that makes the shards of a target, each by itself; it goes on with one that broke off.
 
-    It is removed where `resume` is False, or where it is a layer for other files than those in `metadata`, in brief.
+    What that has left is removed where `resume` is False, or where it is a layer for other files than this one.
 
     Raises:
         TargetExistsError: The run is complete, or there is something under this name, and `overwrite` is False.
@@ -350,15 +359,27 @@ def go_on_with(
     target, lone = _names.target_of(path)
     _recover(target, resume=resume)
     _refuse_existing(target, overwrite=overwrite, lone=lone)
-    staging = _names.staging_of(target)
-    runs = [_staging.load_run(folder) or {} for folder in _staging.part_folders(staging)]
-    if not resume or any(_layers.is_other(run.get("metadata") or {}, metadata) for run in runs):
+    run: dict[str, Any] = {
+        "kind": _commit.RUN,
+        "name": target.name if lone else _names.set_name(None, target),
+        "overwrite": overwrite,
+        "metadata": dict(metadata),
+    }
+    if lineage:
+        run["lineage"] = list(lineage)
+    if mode is not None:
+        run["mode"] = mode
+    folders = _staging.part_folders(_names.staging_of(target))
+    begun = [_staging.load_run(folder) or {} for folder in folders]
+    if not resume or any(_layers.is_other(each.get("metadata") or {}, metadata) for each in begun):
         discard(target)
-        return
-    with _publish.publishing(target):
-        journal = Journal.load(target)
-        if journal is not None:
-            _publish.take_back(target, journal, sync=sync)
+    part = _claim(target, 0, 1, resume=resume, overwrite=overwrite, sync=sync, mode=mode, gaps=True)
+    try:
+        _begin(part, run, schema, resume=resume)
+        return Run(part, lone=lone)
+    except BaseException:
+        part.give_up()
+        raise
 
 
 def quarantined(path: str | os.PathLike[str]) -> Iterator[BadRow]:
@@ -412,7 +433,7 @@ def _as_schema(schema: Schema | Mapping[str, Any] | None) -> Schema | None:
 
 
 def _refuse_existing(target: Path, *, overwrite: bool, lone: bool) -> None:
-    if not os.path.lexists(target) or (not lone and target.is_dir() and not any(target.iterdir())):
+    if not os.path.lexists(target) or (not lone and target.is_dir() and not _disk.children(target)):
         return
     if not overwrite:
         message = f"{target}: there is something under this name already\n  Pass overwrite=True to replace it."
@@ -430,11 +451,19 @@ def _refuse_existing(target: Path, *, overwrite: bool, lone: bool) -> None:
 
 
 def _claim(
-    target: Path, number: int, total: int, *, resume: bool, overwrite: bool, sync: bool, mode: int | None = None
+    target: Path,
+    number: int,
+    total: int,
+    *,
+    resume: bool,
+    overwrite: bool,
+    sync: bool,
+    mode: int | None = None,
+    gaps: bool = False,
 ) -> Part:
     """Return the part, with what an earlier run has left of it dealt with."""
     _disk.make_folder(target.parent, sync=sync)
-    part = Part(target, number, total, sync=sync, mode=mode)
+    part = Part(target, number, total, sync=sync, mode=mode, gaps=gaps)
     try:
         journal = Journal.load(target)
         if journal is not None:
@@ -456,7 +485,8 @@ def _claim(
         part.give_up()
         raise
     if kept and resume:
-        log.info("%s: going on behind row %s", target, f"{sum(shard.rows for shard in kept):,}")
+        done = f"{len(kept):,} finished shards" if gaps else f"row {sum(shard.rows for shard in kept):,}"
+        log.info("%s: going on behind %s", target, done)
     return part
 
 

@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
+TOO_MANY_CODES = (errno.EMFILE, errno.ENFILE)
+TOO_MANY = "Too many files are open in this process: close some, or raise the limit (ulimit -n)."
+
 _ADVICE = {
+    **dict.fromkeys(TOO_MANY_CODES, TOO_MANY),
     errno.ENOSPC: "The disk is full. Free some space and go on with resume=True; what is finished is kept.",
     errno.EDQUOT: "Your quota on this disk is used up. Free some of it and go on with resume=True; "
     "what is finished is kept.",
@@ -31,7 +35,6 @@ _ADVICE = {
     errno.EROFS: "The file system is mounted read-only. Choose a target elsewhere.",
     errno.EACCES: "You have no right to do that there. Choose a target elsewhere, or mend the rights.",
     errno.EPERM: "You have no right to do that there. Choose a target elsewhere, or mend the rights.",
-    errno.EMFILE: "Too many files are open. Raise the limit (ulimit -n), or write fewer shards at a time.",
     errno.ENAMETOOLONG: "Choose a shorter name.",
     errno.EFBIG: "The file would be larger than this process or file system allows. Choose a smaller shard_size.",
 }
@@ -199,6 +202,12 @@ def extend_file(path: Path, size: int, source: Path, *, sync: bool) -> None:
                 left = left[file.write(left) :]
         if sync:
             os.fsync(file.fileno())
+
+
+def children(folder: Path) -> list[Path]:
+    """Return what is in a folder, sorted by name; nothing where there is no folder."""
+    with telling(folder, "listing the folder"):
+        return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
 def make_folder(path: Path, *, sync: bool = True, mode: int | None = None) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from itertools import groupby
+from contextlib import contextmanager, nullcontext
+from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,8 @@ import numpy as np
 
 from recordkit import _core
 from recordkit.errors import RecordKitError
+
+from ._bytes import files_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
 
     from ._places import Places
     from ._record_file import RecordFile
-
-_FILES_AT_ONCE = 128  # each is open meanwhile
 
 
 def fetch(files: Sequence[RecordFile], which: NDArray[np.int64], numbers: NDArray[np.int64]) -> Chunk:
@@ -36,6 +36,9 @@ def fetch(files: Sequence[RecordFile], which: NDArray[np.int64], numbers: NDArra
     Raises:
         CorruptRecordError: One of them is not sound.
     """
+    most = files_at_once()
+    if len(files) > most:
+        return _sorted_by_file(files, which, numbers, most)
     listed = _listed(files, which, numbers)
     chunk = None if listed is None else _read(files, listed, which)
     # Damaged records, and what an index says that is not so, are looked into by the way of a single file.
@@ -96,7 +99,7 @@ class InMemory:
 
 def _maps(files: Sequence[RecordFile]) -> list[_core.FileMap] | None:
     """Return the files as memory; None if one of them is not, or is not read at places."""
-    if len(files) > _FILES_AT_ONCE or any(file.at_places() is None for file in files):
+    if len(files) > files_at_once() or any(file.at_places() is None for file in files):
         return None
     try:
         with _borrowed(files):
@@ -112,23 +115,22 @@ def _maps(files: Sequence[RecordFile]) -> list[_core.FileMap] | None:
 def _borrowed(files: Sequence[RecordFile]) -> Generator[list[int], None, None]:
     """Keep files open meanwhile, and give their descriptors."""
     borrowed: list[RecordFile] = []
-    try:
-        descriptors = []
-        for file in files:
-            borrowed.append(file)
-            descriptors.append(file.borrowed())
-        yield descriptors
-    finally:
-        for file in borrowed:
-            file.give_back()
+    with files[0].several(len(files)) if files else nullcontext():
+        try:
+            descriptors = []
+            for file in files:
+                borrowed.append(file)
+                descriptors.append(file.borrowed())
+            yield descriptors
+        finally:
+            for file in borrowed:
+                file.give_back()
 
 
 def _listed(
     files: Sequence[RecordFile], which: NDArray[np.int64], numbers: NDArray[np.int64]
 ) -> _core.PlaceList | None:
     """Return where the records are; None if they are not to be read at places, all by one call."""
-    if len(files) > _FILES_AT_ONCE:
-        return None
     places: list[Places] = []
     for file in files:
         own = file.at_places()
@@ -165,13 +167,32 @@ def _read(files: Sequence[RecordFile], listed: _core.PlaceList, which: NDArray[n
     return None if fault else chunk
 
 
+def _sorted_by_file(
+    files: Sequence[RecordFile], which: NDArray[np.int64], numbers: NDArray[np.int64], most: int
+) -> Chunk:
+    """Return records of more files than may be open at once: those of `most` files, then those of the next ones."""
+    order = np.argsort(which, kind="stable")
+    which, numbers = which[order], numbers[order]
+    edges = np.searchsorted(which, np.arange(0, len(files) + most, most)).tolist()
+    chunks = []
+    for group, (start, stop) in enumerate(pairwise(edges)):
+        first = group * most
+        if start < stop:
+            chunks.append(fetch(files[first : first + most], which[start:stop] - first, numbers[start:stop]))
+    return _back(_core.join(chunks), order)
+
+
+def _back(chunk: Chunk, order: NDArray[np.int64]) -> Chunk:
+    """Return records in the order in which they were before they were put into this one."""
+    if (order[1:] > order[:-1]).all():
+        return chunk
+    back = np.empty(len(order), np.uint64)
+    back[order] = np.arange(len(order), dtype=np.uint64)
+    return chunk.pick(back)
+
+
 def _one_by_one(files: Sequence[RecordFile], which: NDArray[np.int64], numbers: NDArray[np.int64]) -> Chunk:
     if len(files) == 1:
         return files[0].fetch(numbers)
     order = np.argsort(which, kind="stable")
-    joined = _core.join([file.fetch(numbers[which == at]) for at, file in enumerate(files)])
-    if (order[1:] > order[:-1]).all():
-        return joined
-    back = np.empty(len(order), np.uint64)
-    back[order] = np.arange(len(order), dtype=np.uint64)
-    return joined.pick(back)
+    return _back(_core.join([file.fetch(numbers[which == at]) for at, file in enumerate(files)]), order)

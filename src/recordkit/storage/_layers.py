@@ -9,8 +9,6 @@ docs/format/overlays.md.
 from __future__ import annotations
 
 import base64
-import hashlib
-import json
 import logging
 import os
 import re
@@ -31,7 +29,7 @@ from recordkit.schema import Schema
 
 from . import _disk, _names
 from . import _side_json as declare
-from ._bytes import LocalFile
+from ._bytes import LocalFile, OpenFiles
 from ._manifest import MOST_INFLATED, Manifest, is_possible
 from ._places import find_beside
 from ._publish import lone_manifest
@@ -190,12 +188,13 @@ class Layer:
             raise StorageError(message, path=str(path))
         _FACTS.check(facts, str(where))
         base = {entry["name"]: Base(**entry) for entry in facts["base"]}
+        open_files = OpenFiles.of(len(manifest.shards))
         layer = cls(
             path=path,
             schema=manifest.schema or Schema({}),
             base=base,
             files={
-                name: RecordFile(LocalFile(_names.inside(path, shard.name, where)), shard)
+                name: RecordFile(LocalFile(_names.inside(path, shard.name, where)), shard, open_files)
                 for name, shard in zip(base, manifest.shards, strict=False)
             },
             hides=frozenset(facts["hides"]),
@@ -453,10 +452,9 @@ def _optional(declared: Any) -> Any:
 
 def _numbered(folder: Path) -> Iterable[tuple[int, Path]]:
     overlays = folder / _names.SIDE / "overlays"
-    if overlays.is_dir():
-        for path in overlays.iterdir():
-            if found := _NUMBERED.fullmatch(path.name):
-                yield int(found[1]), path
+    for path in _disk.children(overlays):
+        if found := _NUMBERED.fullmatch(path.name):
+            yield int(found[1]), path
 
 
 def new_layer(folder: Path, name: str, *, sync: bool = True) -> Path:
@@ -565,25 +563,8 @@ def layer_facts(
     }
 
 
-def brief_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return metadata with a digest in the place of what it says of a layer.
-
-    Each part of a layer that is being made keeps it, to be told from those of another. What is said of all files in
-    the part of each would be more than the fields themselves, where there are thousands.
-    """
-    if KEY not in facts:
-        return dict(facts)
-    said = json.dumps(facts[KEY], sort_keys=True).encode()
-    return {**facts, KEY: hashlib.blake2b(said, digest_size=16).hexdigest()}
-
-
-def is_brief(metadata: Mapping[str, Any]) -> bool:
-    """Tell whether metadata has only a digest of what it says of a layer."""
-    return isinstance(metadata.get(KEY), str)
-
-
 def is_other(begun: Mapping[str, Any], facts: Mapping[str, Any]) -> bool:
-    """Tell whether two layers, by what `brief_facts` gives of them, are not for the same records."""
+    """Tell whether two layers, by their metadata, are not for the same records."""
     return KEY in begun and KEY in facts and begun[KEY] != facts[KEY]
 
 

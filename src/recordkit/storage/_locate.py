@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from recordkit.errors import StorageError
 from recordkit.schema._words import counted, did_you_mean, listed
 
-from . import _names
+from . import _disk, _names
 from ._bytes import kind_of
+from ._disk import TOO_MANY, TOO_MANY_CODES
 from ._manifest import Manifest
 from ._publish import lone_manifest, pending
 from ._shard_names import (
@@ -213,6 +214,8 @@ def _entries(path: Path) -> dict[str, os.DirEntry[str]]:
             return {entry.name: entry for entry in listing}
     except OSError as error:
         message = f"{path}: the folder cannot be listed: {os.strerror(error.errno or 0)}"
+        if error.errno in TOO_MANY_CODES:
+            message += f"\n  {TOO_MANY}"
         raise StorageError(message, path=str(path), errno=error.errno) from error
 
 
@@ -307,7 +310,7 @@ def _numbered(path: Path, at: re.Match[str]) -> Located:
     wanted = name, int(at["total"])
     suffix += at["ending"] or ""
     files = []
-    for each in sorted(os.listdir(path.parent)) if path.parent.is_dir() else ():  # noqa: PTH208 (names, not paths)
+    for each in (child.name for child in _disk.children(path.parent)):
         shard = SHARD.fullmatch(each)
         if shard and not reason_left_out(each):
             own, ending = without_suffix(shard["name"])
@@ -396,8 +399,7 @@ def _what_is_in(folder: Path) -> str:
 
 
 def _shown(folder: Path) -> list[str]:
-    names = os.listdir(folder)  # noqa: PTH208 (names, not paths)
-    return sorted((name for name in names if not name.startswith((".", "_"))), key=natural)
+    return sorted((name for name in _entries(folder) if not name.startswith((".", "_"))), key=natural)
 
 
 def _told(left_out: list[tuple[Path, str]]) -> str:

@@ -22,6 +22,7 @@ from recordkit.records import corrupt
 
 from . import _names
 from ._bytes import LocalFile, check_uncut
+from ._disk import TOO_MANY_CODES
 from ._index import BLOCK, Fingerprint, Index, IndexBuilder, OtherFile
 from ._manifest import MOST_INFLATED
 
@@ -106,30 +107,33 @@ def find_places(file: ByteFile, compression: Compression, records: int | None = 
     """
     if not isinstance(file, LocalFile):
         return None
-    cache = cached(file.path)
-    return _found(file, [beside(file.path), *([cache] if cache else [])], compression, records)
+    found = find_beside(file, compression, records)
+    if found is None and (cache := cached(file.path)) is not None:
+        found = _found(file, cache, compression, records)
+    return found
 
 
 def find_beside(file: LocalFile, compression: Compression, records: int | None = None) -> Places | None:
     """Return the places that an index beside the file tells, None if it does not fit the file."""
-    return _found(file, [beside(file.path)], compression, records)
+    return _found(file, beside(file.path), compression, records)
 
 
-def _found(file: LocalFile, candidates: list[Path], compression: Compression, records: int | None) -> Places | None:
-    paths = [path for path in candidates if path.exists()]
-    if paths:
-        fingerprint = Fingerprint.of_bytes(file)
-        for path in paths:
-            try:
-                index = Index(path, fingerprint)
-                check_fits(index, fingerprint.size, compression, records)
-                return Places(index)
-            except OtherFile:
-                continue  # of an earlier file of this name
-            except ValueError as error:
-                warn_of_index(file.name, str(error))
-            except OSError as error:
-                warn_of_index(file.name, f"{path}: it cannot be read: {os.strerror(error.errno or 0)}")
+def _found(file: LocalFile, path: Path, compression: Compression, records: int | None) -> Places | None:
+    if not path.exists():
+        return None
+    try:
+        fingerprint = Fingerprint.of(file.path)  # by a file of its own, which is closed with this
+        index = Index(path, fingerprint)
+        check_fits(index, fingerprint.size, compression, records)
+        return Places(index)
+    except OtherFile:
+        pass  # of an earlier file of this name
+    except ValueError as error:
+        warn_of_index(file.name, str(error))
+    except OSError as error:
+        if error.errno in TOO_MANY_CODES:
+            raise
+        warn_of_index(file.name, f"{path}: it cannot be read: {os.strerror(error.errno or 0)}")
     return None
 
 

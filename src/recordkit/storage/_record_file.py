@@ -30,6 +30,7 @@ from ._streams import MemberStream, Sequential, SkippingStream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
     from typing import IO
 
@@ -252,7 +253,7 @@ class RecordFile:
                 builder.add_member(member.offset, member.raw_offset, member.first_record)
             _disk.refuse_links(target.parent)
             target.parent.mkdir(exist_ok=True)
-            _disk.replace_file(target, builder.to_bytes(Fingerprint.of_bytes(self.file)))
+            _disk.replace_file(target, builder.to_bytes(Fingerprint.of(self.file.path)))
         return target
 
     # --- From front to back
@@ -361,6 +362,10 @@ class RecordFile:
         assert isinstance(self.file, LocalFile)
         return self._open_files.borrow(self.file)
 
+    def several(self, files: int) -> AbstractContextManager[None]:
+        """Keep room for so many files of this dataset that are borrowed at once."""
+        return self._open_files.several(files)
+
     @property
     def map(self) -> _core.FileMap | None:
         """The borrowed file as memory, once it was read at many places."""
@@ -405,7 +410,7 @@ class RecordFile:
         try:
             start = int(self._places.one(first)[0][0])
             last, size = self._places.one(first + count - 1)
-            data = raw.read_at(start, int(last[0] + size[0]) - start)
+            data = LentFile(raw, self._open_files).read_at(start, int(last[0] + size[0]) - start)
         except (ValueError, OSError):
             return self.fetch(numbers)
         chunk, fault, _ = _core.scan(data, NO_LIMIT, start, first)

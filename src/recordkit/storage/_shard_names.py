@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from recordkit.errors import StorageError
 from recordkit.schema._words import counted
 
-from . import _names
+from . import _disk, _names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -203,7 +203,7 @@ def _pattern(shard: _Parsed) -> str:
 def _also_there(folder: Path, shard: _Parsed) -> set[int]:
     """Return the numbers of a set that are in its folder: a glob may ask for some only."""
     there = set()
-    for name in os.listdir(folder):  # noqa: PTH208 (names, not paths)
+    for name in (path.name for path in _disk.children(folder)):
         found = SHARD.fullmatch(name)
         if found and found["total"] == shard.total and without_suffix(found["name"])[0] == shard.name:
             there.add(int(found["number"]))

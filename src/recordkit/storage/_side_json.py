@@ -16,6 +16,7 @@ from recordkit.errors import StorageError
 
 from . import _names
 from ._bytes import open_regular
+from ._disk import TOO_MANY, TOO_MANY_CODES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -243,6 +244,9 @@ class Declared:
         except StorageError:
             raise
         except OSError as error:
+            if error.errno in TOO_MANY_CODES:
+                message = f"{path}: cannot be read: {os.strerror(error.errno or 0)}\n  {TOO_MANY}"
+                raise StorageError(message, path=str(path), errno=error.errno) from None
             raise self.error(str(path), f"it cannot be read: {os.strerror(error.errno or 0)}") from None
 
     def parse(self, data: bytes, where: str) -> Any:

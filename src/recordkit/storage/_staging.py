@@ -1,8 +1,10 @@
 """Staging: the hidden sibling in which a target is made, and what a run that broke off has left there.
 
 .train.recordkit/
+parts.lock               shared by the writers of several parts; held by whoever publishes or removes all of them
 part-00000-of-00001/     one writer's work; several writers may each do a part
 lock                   held while the writer lives
+helpers                shared by processes that make shards for it
 run.json               what was asked for, so that resuming does the same
 shard-00000.json       written last: the shard is finished and on the disk
 data/shard-00000.*     the records, their index, their quarantine
@@ -19,6 +21,7 @@ import re
 import stat
 import time
 from contextlib import suppress
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from recordkit.errors import StorageError, TargetBusyError
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+_ALL: Final = "parts.lock"
 _ADVICE: Final = "Remove the unfinished run with recordkit.discard."
 _RUN: Final = declare.Declared("run of a writer", declare.table(declare.anything), _ADVICE)
 _NAMES: Final = ("name", "split")  # in a run, of sets of shards
@@ -54,7 +58,7 @@ def check_folder(staging: Path, *inner: Path) -> None:
         if not is_folder:
             message = f"{folder}: expected a folder, found a link or something else\n  It is not ours. Take it away."
             raise StorageError(message, path=str(folder))
-        for path in (folder / "lock", folder / "run.json"):
+        for path in (folder / "lock", folder / _ALL, folder / "helpers", folder / "run.json"):
             with suppress(FileNotFoundError):
                 facts = path.lstat()
                 if not stat.S_ISREG(facts.st_mode) or facts.st_nlink > 1:
@@ -98,13 +102,17 @@ class Lock:
         target: What it is for, to name in errors.
         wait: How many seconds to wait for somebody else.
         root: A folder above it that is not made if it has gone; all below are.
+        shared: Whether others that share it too may hold it at the same time.
 
     Raises:
         TargetBusyError: Somebody else has it.
     """
 
-    def __init__(self, path: Path, target: Path, *, wait: float = 0.0, root: Path | None = None) -> None:
+    def __init__(
+        self, path: Path, target: Path, *, wait: float = 0.0, root: Path | None = None, shared: bool = False
+    ) -> None:
         self._path = path
+        self._how = fcntl.LOCK_NB | (fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
         self._root = root
         end, pause = time.monotonic() + wait, 0.001
         while (owner := self._taken_by()) is not None:
@@ -115,6 +123,8 @@ class Lock:
                 raise TargetBusyError(message, path=str(target))
             time.sleep(pause)
             pause = min(2 * pause, 0.05)
+        if shared:
+            return
         with suppress(OSError):  # only words for others to read
             facts = os.fstat(self._descriptor)
             if stat.S_ISREG(facts.st_mode) and facts.st_nlink == 1:
@@ -125,7 +135,7 @@ class Lock:
         while True:
             self._descriptor = self._opened()
             try:
-                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(self._descriptor, self._how)
             except (BlockingIOError, PermissionError):
                 owner = ""
                 with suppress(OSError):  # a folder has no words in it
@@ -189,18 +199,37 @@ class Lock:
 class Part:
     """One writer's share of a target, and the right to work on it.
 
+    Args:
+        target: The folder or file.
+        number: Which of the parts it is.
+        total: How many there are.
+        sync: Whether what is finished lasts.
+        mode: The permissions of the files that it is made of; None for new ones.
+        gaps: Whether shards are made in any order, so that one may be finished before those with lower numbers.
+        lock: One that covers this part already.
+
     Raises:
         TargetBusyError: Another writer has it.
     """
 
     def __init__(
-        self, target: Path, number: int = 0, total: int = 1, *, sync: bool = True, mode: int | None = None
+        self,
+        target: Path,
+        number: int = 0,
+        total: int = 1,
+        *,
+        sync: bool = True,
+        mode: int | None = None,
+        gaps: bool = False,
+        lock: Lock | None = None,
     ) -> None:
         self.target = target
         self.number = number
         self.total = total
-        self._sync = sync
+        self.sync = sync
+        self.gaps = gaps
         self._lasts = False
+        self._finished: dict[int, Shard] | None = None
         self.staging = _names.staging_of(target)
         self.folder = part_folder(self.staging, number, total)
         self.data = self.folder / "data"
@@ -210,8 +239,18 @@ class Part:
         _disk.make_folder(self.staging, sync=False, mode=mode)
         # The names of these folders need not last before there is something in them that does: see `add`.
         _disk.make_folder(self.folder, sync=False)
-        self._lock = Lock(self.folder / "lock", target)
+        self._locks = [lock] if lock is not None else self._own_locks()
         _disk.make_folder(self.data, sync=False)
+
+    def _own_locks(self) -> list[Lock]:
+        locks = [Lock(self.folder / "lock", self.target)]
+        try:
+            if self.total > 1:
+                locks.append(Lock(self.staging / _ALL, self.target, shared=True))
+        except BaseException:
+            locks[0].release()
+            raise
+        return locks
 
     def _check_totals(self) -> None:
         # One of the others is enough, for it was held against the rest; all are too many for each to look at.
@@ -230,12 +269,22 @@ class Part:
 
     @run.setter
     def run(self, value: dict[str, Any]) -> None:
-        _disk.replace_file(self.folder / "run.json", _json(value), sync=self._sync, sync_name=False)
+        _disk.replace_file(self.folder / "run.json", _json(value), sync=self.sync, sync_name=False)
 
     @property
     def shards(self) -> tuple[Shard, ...]:
         """The finished shards, in order."""
-        return finished_shards(self.folder)
+        # Nobody else can finish or remove one: what was read is remembered.
+        if self._finished is None:
+            self._finished = finished_shards(self.folder, gaps=self.gaps)
+        numbers = sorted(self._finished)
+        if not self.gaps:
+            numbers = [number for place, number in enumerate(numbers) if number == place]
+        return tuple(self._finished[number] for number in numbers)
+
+    def look_again(self) -> None:
+        """Take notice that others may have finished shards of this part."""
+        self._finished = None
 
     def check_held(self) -> None:
         """Raise if somebody has taken the staging folder away from under this writer.
@@ -255,10 +304,12 @@ class Part:
         self.check_held()
         if not self._lasts:
             for folder in (self.staging.parent, self.staging):
-                _disk.sync_folder(folder, sync=self._sync)
+                _disk.sync_folder(folder, sync=self.sync)
             self._lasts = True
-        path = self.folder / f"shard-{_number(shard.name):05d}.json"
-        _disk.replace_file(path, _json(shard.to_dict()), sync=self._sync)
+        number = number_of(shard)
+        _disk.replace_file(self.folder / f"shard-{number:05d}.json", _json(shard.to_dict()), sync=self.sync)
+        if self._finished is not None:
+            self._finished[number] = shard
 
     @property
     def done(self) -> bool:
@@ -268,32 +319,33 @@ class Part:
     @done.setter
     def done(self, value: bool) -> None:
         if value:
-            _disk.replace_file(self.folder / "done.json", b"{}\n", sync=self._sync)
+            _disk.replace_file(self.folder / "done.json", b"{}\n", sync=self.sync)
         else:
             _disk.remove_file(self.folder / "done.json")
 
     def drop_unfinished(self) -> None:
         """Remove what belongs to no finished shard."""
         kept = {shard.name.split(".")[0] for shard in self.shards}
-        for path in self.data.iterdir():
+        for path in _disk.children(self.data):
             if path.name.split(".")[0] not in kept:
                 _disk.remove_file(path)
 
     def clear(self) -> None:
         """Remove all that an earlier run has left of this part."""
+        self._finished = None
         # What says that a shard is finished goes first, the last shard's before all, so that at no moment there is one
         # without its shard, or without those before it, or without what was asked for.
-        claims = sorted(self.folder.glob("*.json"), reverse=True)
+        claims = [path for path in reversed(_disk.children(self.folder)) if path.suffix == ".json"]
         for path in claims:
             _disk.remove_file(path)
-        _disk.sync_folder(self.folder, sync=self._sync and bool(claims))
-        for path in self.data.iterdir():
+        _disk.sync_folder(self.folder, sync=self.sync and bool(claims))
+        for path in _disk.children(self.data):
             _disk.remove_file(path)
 
     def abandon(self) -> None:
         """Remove this part, and the staging folder with it if there is no other."""
         if self.total == 1:
-            put_away(self.staging, sync=self._sync)
+            put_away(self.staging, sync=self.sync)
         else:
             # Another part may be beginning at this moment: what is not empty is not ours alone.
             _disk.remove_tree(self.folder)
@@ -301,32 +353,34 @@ class Part:
 
     def give_up(self) -> None:
         """Leave finished shards to whoever resumes, and nothing else."""
-        # While it is being published, shards are elsewhere: whoever comes next takes them back or finishes it.
-        publishing = (self.staging / "publish.json").exists()
-        if not publishing and not finished_shards(self.folder) and self.staging.exists():
-            self.abandon()
-        self.release()
+        try:
+            # While it is being published, shards are elsewhere: whoever comes next takes them back or finishes it.
+            publishing = (self.staging / "publish.json").exists()
+            if not publishing and not finished_shards(self.folder, gaps=self.gaps) and self.staging.exists():
+                self.abandon()
+        finally:
+            self.release()
 
     def release(self) -> None:
         """Let others work on it."""
-        self._lock.release()
+        for lock in self._locks:
+            lock.release()
 
 
 def claim_parts(target: Path, numbers: Iterable[int], total: int, *, sync: bool = True) -> list[Part]:
-    """Return parts, all of them or none.
+    """Return parts, all of them or none. One lock covers them, however many there are.
 
     Raises:
         TargetBusyError: Another writer has one of them.
     """
-    claimed: list[Part] = []
+    if total <= 1:
+        return [Part(target, number, total, sync=sync) for number in numbers]
+    lock = Lock(_names.staging_of(target) / _ALL, target)
     try:
-        for number in numbers:
-            claimed.append(Part(target, number, total, sync=sync))
+        return [Part(target, number, total, sync=sync, lock=lock) for number in numbers]
     except BaseException:
-        for part in claimed:
-            part.release()
+        lock.release()
         raise
-    return claimed
 
 
 def part_folder(staging: Path, number: int, total: int) -> Path:
@@ -336,30 +390,38 @@ def part_folder(staging: Path, number: int, total: int) -> Path:
 
 def part_folders(staging: Path) -> list[Path]:
     """Return the folders of the parts that were begun."""
-    return sorted(path for path in staging.glob("part-*-of-*") if _PART.fullmatch(path.name))
+    return [path for path in _disk.children(staging) if _PART.fullmatch(path.name)]
 
 
 def _total_of_any(staging: Path) -> int | None:
     """Return of how many parts one that was begun is; None if there is none."""
-    try:
-        with os.scandir(staging) as entries:
-            name = next((entry.name for entry in entries if _PART.fullmatch(entry.name)), None)
-    except FileNotFoundError:
+    if not staging.is_dir():
         return None
+    # Of thousands the first that comes is enough.
+    with _disk.telling(staging, "listing the folder"), os.scandir(staging) as entries:
+        name = next((entry.name for entry in entries if _PART.fullmatch(entry.name)), None)
     return None if name is None else int(name.rpartition("-of-")[2])
 
 
-def finished_shards(folder: Path) -> tuple[Shard, ...]:
-    """Return the finished shards of a part, in order: those before the first that is not there as it should be."""
-    shards: list[Shard] = []
-    while (value := _load(_SHARD, path := folder / f"shard-{len(shards):05d}.json")) is not None:
-        shard = Shard.from_dict(value)
-        if not _STAGED.fullmatch(shard.name):
+def finished_shards(folder: Path, *, gaps: bool = False) -> dict[int, Shard]:
+    """Return the finished shards of a part by their numbers.
+
+    Args:
+        folder: The part's.
+        gaps: Whether to return all of them; else those before the first that is not there as it should be.
+    """
+    shards: dict[int, Shard] = {}
+    listed = (path for path in _disk.children(folder) if path.match("shard-*.json"))
+    for path in listed if gaps else (folder / f"shard-{number:05d}.json" for number in count()):
+        value = _load(_SHARD, path)
+        shard = None if value is None else Shard.from_dict(value)
+        if shard is not None and not _STAGED.fullmatch(shard.name):
             raise _SHARD.error(str(path), f"name: expected that of a staged shard, found {shard.name!r}")
-        if not _is_there(folder / "data", shard):
+        if shard is not None and _is_there(folder / "data", shard):
+            shards[number_of(shard)] = shard
+        elif not gaps:
             break
-        shards.append(shard)
-    return tuple(shards)
+    return shards
 
 
 def _is_there(data: Path, shard: Shard) -> bool:
@@ -386,8 +448,9 @@ def put_away(staging: Path, *, sync: bool = True) -> None:
         _disk.remove_tree(away)
 
 
-def _number(stem: str) -> int:
-    return int(stem.split(".")[0].removeprefix("shard-"))
+def number_of(shard: Shard) -> int:
+    """Return the number that a shard has until all are there."""
+    return int(shard.name.split(".")[0].removeprefix("shard-"))
 
 
 def _json(value: Any) -> bytes:

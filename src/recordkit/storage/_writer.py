@@ -470,17 +470,19 @@ class Writer:
                     self._lane.do(track.finish_full)
                 self._lane.wait()
         self._let_go()
-        if len(self._tracks) > 1:
-            self._part.clear()  # rows were dealt to all of them, so that some are no use without the others
-        kept = self._part.shards
-        if kept:
-            log.warning(
-                "%s: not published. %s rows in %d finished shards are kept; resume=True goes on behind them",
-                self.path,
-                f"{sum(shard.rows for shard in kept):,}",
-                len(kept),
-            )
-        self._part.give_up()
+        try:
+            if len(self._tracks) > 1:
+                self._part.clear()  # rows were dealt to all of them, so that some are no use without the others
+            kept = self._part.shards
+            if kept:
+                log.warning(
+                    "%s: not published. %s rows in %d finished shards are kept; resume=True goes on behind them",
+                    self.path,
+                    f"{sum(shard.rows for shard in kept):,}",
+                    len(kept),
+                )
+        finally:
+            self._part.give_up()
 
     def _let_go(self) -> None:
         lane, self._lane = self._lane, None

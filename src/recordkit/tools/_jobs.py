@@ -1,17 +1,16 @@
 """Jobs: new files made of old ones, a file at a time, by threads or processes; published together when all are there.
 
-Each file of the source becomes one part of the target. A part that is finished stays when the run breaks off, and is
+Each file of the source becomes one shard of the target. A shard that is finished stays when the run breaks off, and is
 not made again.
 """
 
 from __future__ import annotations
 
 import hashlib
-import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -20,43 +19,23 @@ from recordkit import progress
 from recordkit import workers as _workers
 from recordkit.dataset import open  # noqa: A004
 from recordkit.errors import RecordKitError, StorageError
-from recordkit.storage import (
-    LocalFile,
-    _disk,
-    brief_facts,
-    changing,
-    commit_with,
-    create,
-    discard,
-    go_on_with,
-    is_lone_file,
-)
+from recordkit.storage import LocalFile, _disk, begin_run, changing, is_lone_file
 from recordkit.workers import Processes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from recordkit.dataset import Dataset, Part, Records
     from recordkit.records import Chunk
     from recordkit.schema import Schema
-    from recordkit.storage import RecordFile
+    from recordkit.storage import RecordFile, Run
     from recordkit.workers import Workers
 
     from ._bound import Failure
 
-_ONE_SHARD = 1 << 60  # bytes: a part is never cut
 # Each goes through several hands: with less that costs the most, with more the processor's cache is left on the way.
 CHUNK_BYTES = 2 << 20
-
-# The last part that gives up takes the staging folder with it, and must not take it from one that is about to begin.
-_turn: AbstractContextManager[Any] = threading.Lock()
-
-
-def _share(turn: AbstractContextManager[Any]) -> None:
-    global _turn  # of a process that was started for this
-    _turn = turn
 
 
 class Change(Protocol):
@@ -146,55 +125,28 @@ def _facts_of(file: RecordFile) -> tuple[Any, ...]:
 
 
 @dataclass(frozen=True)
-class _Job:
-    records: Records
-    at: int
-    change: Change
-    target: Target
-    split: str | None
-    lone: bool
-    threads: _workers.Workers
+class _Making:
+    """What is done to every file. Can be pickled, once for all files that a process makes."""
 
-    def run(self) -> tuple[int, list[Failure]]:
-        """Make one file, unless an earlier run has, and return how many records it has."""
-        file, target = self.records.files[self.at], self.target
-        options: dict[str, Any] = {
-            "compression": file.compression if target.compress else None,
-            "resume": target.resume,
-            "overwrite": target.overwrite,
-            "metadata": target.metadata,
-            "lineage": target.lineage,
-            "mode": _disk.mode_of(file.file.path) if isinstance(file.file, LocalFile) else None,
-            "workers": self.threads,
-            "sync": target.sync,
-        }
-        if not self.lone:
-            options |= {
-                "part": self.at,
-                "parts": len(self.records.files),
-                "shard_size": _ONE_SHARD,
-                "split": self.split,
-            }
+    records: Records
+    change: Change
+    run: Run
+    compress: bool
+    splits: Mapping[str, str]
+    threads: Workers
+
+    def file(self, at: int) -> tuple[int, list[Failure]]:
+        """Make one file, and return how many records it has."""
+        file = self.records.files[at]
         failures: list[Failure] = []
-        with _turn:
-            writer = create(target.path, target.schema, **options)
-        try:
-            if not writer.committed:
-                for chunk in self.change.chunks(self.records, self.at, failures):
-                    writer.write_chunk(chunk)
-        except BaseException:
-            with _turn:
-                writer.abort()
-            raise
-        if not self.lone or target.origin is None:
-            return writer.close().records, failures
-        try:
-            with target.origin.held() as now:
-                target.origin.check(now)
-                return writer.close().records, failures
-        except BaseException:
-            writer.abort()
-            raise
+        made = self.run.make(
+            at,
+            self.change.chunks(self.records, at, failures),
+            split=self.splits.get(name_of(file)),
+            compression=file.compression if self.compress else None,
+            workers=self.threads,
+        )
+        return made, failures
 
 
 def run(
@@ -217,39 +169,51 @@ def run(
         check: Raises if the origin of the target, as it is now, does not go with what was made of it.
     """
     count = len(records.files)
-    lone = is_lone_file(target.path)
-    if lone and count != 1:
+    if is_lone_file(target.path) and count != 1:
         message = f"{target.path}: one file cannot be made of {count}\n  Give a folder as the target."
         raise StorageError(message, path=target.path)
     hands = _workers.count(workers)
     # Each writer has a thread for the disk, so that reading and writing go on at the same time in each file. What goes
     # beside records is too little for that.
     threads: Workers = _workers.AUTO if hands > 1 and target.compress else 1
-    begun = replace(target, metadata=brief_facts(target.metadata))
-    jobs = [
-        _Job(records, at, change, begun, (splits or {}).get(name_of(file)), lone, threads)
-        for at, file in enumerate(records.files)
-    ]
-    # Once, before several look at it.
-    go_on_with(target.path, begun.metadata, resume=target.resume, overwrite=target.overwrite, sync=target.sync)
-    done, failures = 0, []
-    for number, (made, failed) in enumerate(_each(jobs, hands, processes=isinstance(workers, Processes))):
-        done += made
-        failures += failed
-        progress.step(f"writing {target.path}", number + 1, count, "files")
-    if lone:
-        return done, failures
-    if target.origin is None:
-        commit_with(target.path, target.metadata, sync=target.sync)
-        return done, failures
-    with target.origin.held() as now:
-        try:
-            check(target.origin, now)
-        except RecordKitError:
-            discard(target.path)  # what was made is for what is no longer there
-            raise
-        commit_with(target.path, target.metadata, sync=target.sync)
+    run = begin_run(
+        target.path,
+        target.schema,
+        metadata=target.metadata,
+        lineage=target.lineage,
+        resume=target.resume,
+        overwrite=target.overwrite,
+        mode=_mode_of(records),
+        sync=target.sync,
+    )
+    try:
+        making = _Making(records, change, run, target.compress, splits or {}, threads)
+        done, failures = sum(shard.records for shard in run.finished.values()), []
+        files = [at for at in range(count) if at not in run.finished]
+        for number, (made, failed) in enumerate(_each(making, files, hands, processes=isinstance(workers, Processes))):
+            done += made
+            failures += failed
+            progress.step(f"writing {target.path}", len(run.finished) + number + 1, count, "files")
+        if target.origin is None:
+            run.publish(count)
+        else:
+            with target.origin.held() as now:
+                try:
+                    check(target.origin, now)
+                except RecordKitError:
+                    run.abandon()  # what was made is for what is no longer there
+                    raise
+                run.publish(count)
+    except BaseException:
+        run.give_up()
+        raise
     return done, failures
+
+
+def _mode_of(records: Records) -> int | None:
+    """Return the permissions that all files have; None where none is on this machine."""
+    paths = [file.file.path for file in records.files if isinstance(file.file, LocalFile)]
+    return _disk.mode_of(*paths) if paths else None
 
 
 def lineage_of(dataset: Dataset, operation: str, **arguments: Any) -> list[Mapping[str, Any]]:
@@ -272,17 +236,16 @@ def name_of(file: RecordFile) -> str:
     return file.file.path.name if isinstance(file.file, LocalFile) else file.name
 
 
-def _each(jobs: Sequence[_Job], hands: int, *, processes: bool) -> Iterator[tuple[int, list[Failure]]]:
-    """Yield what the jobs return, in their order."""
+def _each(making: _Making, files: Sequence[int], hands: int, *, processes: bool) -> Iterator[tuple[int, list[Failure]]]:
+    """Yield what making the files returns, in their order."""
     if processes:
-        context = get_context("spawn")
-        with ProcessPoolExecutor(hands, context, _share, (context.Lock(),)) as pool:
-            yield from pool.map(_run, jobs)
-    elif hands == 1 or len(jobs) == 1:
-        yield from map(_run, jobs)
+        with ProcessPoolExecutor(hands, get_context("spawn"), _take, (making,)) as pool:
+            yield from pool.map(_file, files)
+    elif hands == 1 or len(files) == 1:
+        yield from map(making.file, files)
     else:
         with ThreadPoolExecutor(hands, "recordkit-files") as pool:
-            futures = [pool.submit(copy_context().run, _run, job) for job in jobs]
+            futures = [pool.submit(copy_context().run, making.file, at) for at in files]
             try:
                 for future in futures:
                     yield future.result()
@@ -292,8 +255,17 @@ def _each(jobs: Sequence[_Job], hands: int, *, processes: bool) -> Iterator[tupl
                 raise
 
 
-def _run(job: _Job) -> tuple[int, list[Failure]]:
-    return job.run()
+_making: _Making | None = None  # in a process that was started for this
+
+
+def _take(making: _Making) -> None:
+    global _making
+    _making = making
+
+
+def _file(at: int) -> tuple[int, list[Failure]]:
+    assert _making is not None
+    return _making.file(at)
 
 
 def parts_of(records: Records, at: int) -> Iterator[Part]:

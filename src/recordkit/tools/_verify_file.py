@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import math
+import os
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -17,10 +18,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from recordkit import _core
-from recordkit.errors import CorruptRecordError, WrongFileError
+from recordkit.errors import CorruptRecordError, StorageError, WrongFileError
 from recordkit.memory import mapped_at_most
 from recordkit.records import CHANGED, CHUNK_BYTES, Reader
-from recordkit.storage import Damage, LocalFile, PipeFile, walk
+from recordkit.storage import Damage, LocalFile, PipeFile, _disk, walk
 from recordkit.storage._bytes import check_uncut
 from recordkit.storage._checkpoints import Checkpoints
 from recordkit.storage._explain import diagnosed, how_to_accept, unstable_words
@@ -76,6 +77,9 @@ def verify_file(
     except CorruptRecordError:
         raise  # a fault of ours: all of them are reported
     except OSError as error:
+        if error.errno in _disk.TOO_MANY_CODES:
+            message = f"{name}: cannot be verified: {os.strerror(error.errno)}\n  {_disk.TOO_MANY}"
+            raise StorageError(message, path=name, errno=error.errno) from None
         gone = error.errno == errno.ENOENT
         words = str(error).partition("\n")[0].removeprefix(f"{name}: ")
         report = _failed(name, "missing" if gone else "unreadable", "missing" if gone else "unreadable", words)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, TypeAlias, cast
 
 from recordkit.errors import StorageError
-from recordkit.storage import LocalFile, Manifest, _names, given_file, locate
+from recordkit.storage import LocalFile, Manifest, _disk, _names, given_file, locate
 from recordkit.storage._publish import lone_manifest, pending
 from recordkit.storage._shard_names import is_named_so, reason_left_out
 
@@ -132,7 +132,7 @@ class _Finder:
         self.found.candidates.append(Candidate(LocalFile(path), expected=expected))
 
     def _by_manifest(self, folder: Path, manifest: Manifest) -> None:
-        names = {entry.name for entry in os.scandir(folder)}
+        names = {path.name for path in _disk.children(folder)}
         where = _names.manifest_of(folder, lone=False)
         for shard in manifest.shards:
             missing = None if shard.name in names else "the manifest lists it, and it is not there"
@@ -161,6 +161,8 @@ class _Finder:
         return self._manifests[path]
 
     def _problem(self, error: StorageError, text: str, kind: str = "incomplete") -> None:
+        if error.errno in _disk.TOO_MANY_CODES:
+            raise error  # which says nothing of the dataset
         path, words = error.path or text, str(error).partition("\n")[0]
         if any(problem.path == path for problem in self.found.problems):
             return  # a manifest that cannot be read was told already
@@ -171,8 +173,8 @@ def _there(text: str) -> list[Path]:
     """Return the record files that are there, whether or not their sets are whole."""
     path = Path(text)
     if path.is_dir():
-        names = sorted(entry.name for entry in os.scandir(path) if entry.is_file() and is_named_so(entry.name))
-        return [path / name for name in names if reason_left_out(name) is None]
+        files = [file for file in _disk.children(path) if is_named_so(file.name) and file.is_file()]
+        return [file for file in files if reason_left_out(file.name) is None]
     at = _AT.fullmatch(path.name)
     if path.is_file():
         return [path]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from recordkit.storage import Damage, Fingerprint, Index, LocalFile
+from recordkit.storage import Damage, Fingerprint, Index, LocalFile, _disk
 from recordkit.storage._index import BLOCK
 from recordkit.storage._places import beside, check_fits
 from recordkit.storage._publish import lacks_side_files
@@ -178,6 +178,8 @@ class IndexCheck:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except (ValueError, OSError) as error:
+            if getattr(error, "errno", None) in _disk.TOO_MANY_CODES:
+                raise
             if lacks_side_files(file.path) is not None:
                 return None  # of the state before, and about to be replaced
             return cls(str(path), b"", None, str(error).removeprefix(f"{path}: "))
