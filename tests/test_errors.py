@@ -56,6 +56,7 @@ class TestTree:
 
     def test_text_is_the_message_too(self) -> None:
         assert CORRUPT.message == str(CORRUPT)
+        assert not hasattr(CorruptRecordError, "message")  # PyTorch would pass it as an argument
 
     def test_facts_that_are_not_known_are_none(self) -> None:
         corrupt, schema = CorruptRecordError("text"), SchemaError("text")

@@ -38,6 +38,19 @@ __all__ = [
 ]
 
 
+class _Text:
+    """The text of an error, under the name that TensorFlow's errors have for it.
+
+    Only an error has it, not its class: of a class that has, PyTorch takes `message` for an argument of its own.
+    """
+
+    def __get__(self, error: Exception | None, kind: type[Exception]) -> str:
+        if error is None:
+            message = "message"
+            raise AttributeError(message)
+        return str(error)
+
+
 class RecordKitError(Exception):
     """The parent of all exceptions of this package.
 
@@ -45,10 +58,7 @@ class RecordKitError(Exception):
     'something is wrong'
     """
 
-    @property
-    def message(self) -> str:
-        """The text, under the name that TensorFlow's errors have for it."""
-        return str(self)
+    message = _Text()
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The default passes `args` to __init__ and would lose, or trip over, keyword arguments.

@@ -218,7 +218,7 @@ class TestASchemaOfTheCallers:
         with pytest.raises(SchemaError, match=r"name: hidden by .*0002-hidden\n  Open without: overlays=False"):
             rk.open(path, schema={"name": "string"})
 
-        assert read(path, schema={"name": "string"}, overlays=False)[1] == {"name": "n1"}
+        assert read(path, schema=rk.Schema({"name": "string"}), overlays=False)[1] == {"name": "n1"}
 
 
 class TestDamage:

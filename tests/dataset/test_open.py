@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import recordkit as rk
@@ -176,10 +177,42 @@ class TestDeclared:
         return save(tmp_path / "a.tfrecord", schema.encode_rows(some))
 
     def test_what_fits_is_used(self, path: Path) -> None:
-        ds = rk.open(path, schema={"name": "bytes", "id": "int32"})
+        ds = rk.open(path, schema=rk.Schema({"name": "bytes", "id": "int32"}))
 
         assert ds[0] == {"name": b"n", "id": 300}
         assert ds.schema == rk.Schema({"name": "bytes", "id": "int32"})
+
+    def test_a_dict_that_leaves_out_fields_is_refused_with_the_line_to_write(self, path: Path) -> None:
+        error = self.refused(path, {"id": "int32"})
+
+        assert str(error) == (
+            "schema: leaves out box, name, which the records have\n"
+            "  To keep the rest as it is: schema={'id': 'int32', ...: ...}\n"
+            "  To read only these, add .select('id')."
+        )
+        assert rk.open(path, schema={"id": "int32", ...: ...}).schema == rk.Schema(
+            {"box": "float32[4]", "id": "int32", "name": "string"}
+        )
+
+    def test_the_rest_of_a_dataset_is_what_it_was_written_with(self, tmp_path: Path) -> None:
+        schema = {"id": "int64", "x": "float64[?,?]", "note": "string?"}
+        rk.write(tmp_path / "d", [{"id": 7, "x": np.ones((2, 3)), "note": None}], schema=schema)
+
+        ds = rk.open(tmp_path / "d", schema={"id": "uint8", ...: ...})
+
+        assert ds.schema == rk.Schema({**schema, "id": "uint8"})
+        assert (ds[0]["id"].dtype, ds[0]["x"].shape, ds[0]["note"]) == (np.uint8, (2, 3), None)
+        with pytest.raises(rk.SchemaError, match="leaves out note, x, which"):
+            rk.open(tmp_path / "d", schema={"id": "uint8"})
+
+    def test_the_rest_may_be_sequences_and_the_shape_of_what_is_declared(self, tmp_path: Path) -> None:
+        schema = rk.Schema({"id": "int64", "x": "float64[?,?]"}, sequences={"words": "int64"})
+        path = save(tmp_path / "a.tfrecord", schema.encode_rows([{"id": 1, "x": np.ones((1, 2)), "words": [4, 5]}]))
+
+        ds = rk.open(path, schema={"words": "uint8", "x": "float64[?,2]", ...: ...})
+
+        assert ds.schema == rk.Schema({"id": "int64", "x": "float64[?,2]"}, sequences={"words": "uint8"})
+        assert ds[:]["words"].to_list() == [[4, 5]]
 
     def test_a_wrong_name_is_named_with_the_one_that_may_have_been_meant(self, path: Path) -> None:
         error = self.refused(path, {"id": "int64", "nmae": "string"})
@@ -194,7 +227,9 @@ class TestDeclared:
         assert "The records have box, id, name." in str(self.refused(path, {"weight": "int64"}))
 
     def test_one_that_may_be_missing_may_be_missing(self, path: Path) -> None:
-        assert rk.open(path, schema={"id": "int64", "weight": "int64?"})[1] == {"id": 301, "weight": None}
+        ds = rk.open(path, schema={"weight": "int64?", ...: ...})
+
+        assert ds.select("id", "weight")[1] == {"id": 301, "weight": None}
 
     @pytest.mark.parametrize(
         ("field", "declared"),

@@ -88,6 +88,10 @@ class TestGrainSource:
     def test_is_what_grain_asks_for(self, source: GrainSource) -> None:
         assert isinstance(source, grain.sources.RandomAccessDataSource)
 
+    def test_refuses_a_pipeline(self, source: GrainSource) -> None:
+        with pytest.raises(TypeError, match="GrainSource: expected a dataset, whose rows have numbers, found Pipeline"):
+            GrainSource(source.dataset.batch(2))  # type: ignore[arg-type]
+
     def test_gives_rows_of_what_grain_knows(self, source: GrainSource) -> None:
         row = source[np.int64(1)]
 

@@ -9,8 +9,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 import torch
+from torch._utils import ExceptionWrapper
+from torchdata.stateful_dataloader import StatefulDataLoader
 
 import recordkit as rk
+from recordkit import errors
 from recordkit.columns import Batch, BytesColumn, Ragged
 from recordkit.errors import SchemaError, StateError
 from recordkit.integrations.torch import TorchDataset, TorchIterableDataset, collate, tensors
@@ -171,6 +174,26 @@ class TestTorchDataset:
 
         assert batches == [IDS[at : at + 4] for at in range(0, len(IDS), 4)]
 
+    def test_refuses_a_pipeline_with_the_line_to_write(self, people: TorchDataset) -> None:
+        with pytest.raises(
+            TypeError, match=r"found Pipeline\n.*DataLoader\(TorchIterableDataset\(pipe\), batch_size=None"
+        ):
+            TorchDataset(people.dataset.batch(2))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", [getattr(errors, name) for name in errors.__all__])
+def test_errors_of_a_worker_are_not_hidden_by_pytorch(kind: type[Exception]) -> None:
+    made = kind("what", "package", "extra") if kind is errors.MissingExtraError else kind("what is wrong")
+    try:
+        raise made
+    except Exception:
+        wrapped = ExceptionWrapper(where="in DataLoader worker process 0")
+
+    with pytest.raises((kind, RuntimeError)) as caught:
+        wrapped.reraise()
+
+    assert str(made) in str(caught.value)
+
 
 class TestTorchDatasetAsLoader(LoaderContract):
     load = torch_loaders.map_style
@@ -228,6 +251,28 @@ class TestTorchIterableDataset:
         found = elsewhere(torch_loaders.set_epochs, str(tmp_path), FORKED)
 
         assert found == [alone[4], alone[4], alone[1]]
+
+    @pytest.mark.filterwarnings("ignore:'set_vital' is deprecated")  # which torchdata calls
+    @pytest.mark.parametrize("what", ["columns", "tuples", "arrays"])
+    def test_batches_of_batches_are_refused_with_the_line_to_write(self, people: TorchDataset, what: str) -> None:
+        rows = people.dataset.select("id")
+        pipe = {
+            "columns": rows.batch(2),
+            "tuples": rows.map(lambda row: (row["id"], 1)).batch(2),
+            "arrays": rows.map(lambda row: row["id"]).batch(2),
+        }[what]
+        dataset = TorchIterableDataset(pipe)
+
+        for loader in (torch.utils.data.DataLoader, StatefulDataLoader):
+            with pytest.raises(StateError, match=r"batches of these\n  Write DataLoader\(.*, batch_size=None\)"):
+                next(iter(loader(dataset, batch_size=7)))
+            assert next(iter(loader(dataset, batch_size=None))) is not None
+            assert len(next(iter(loader(dataset, batch_size=2, collate_fn=list)))) == 2
+
+    def test_rows_may_be_batched_by_the_loader(self, people: TorchDataset) -> None:
+        loader = torch.utils.data.DataLoader(TorchIterableDataset(people.dataset.select("id")), batch_size=2)
+
+        assert len(next(iter(loader))["id"]) == 2
 
     def test_has_the_length_of_the_pipeline(self, people: TorchDataset) -> None:
         assert len(TorchIterableDataset(people.dataset.batch(2))) == 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -70,6 +70,26 @@ class TestDecodeImages:
         with pytest.raises(SchemaError, match=rf"decode_images\('{name}'\): expected a field of encoded pictures"):
             list(ds.decode_images(name, SIZE).batch(5))
 
-    def test_a_size_that_cannot_be_is_refused(self, ds: rk.Dataset) -> None:
-        with pytest.raises(ValueError, match=r"size is \(height, width\), found \(0, 3\)"):
-            ds.decode_images("image", (0, 3))
+    @pytest.mark.parametrize(
+        ("size", "options", "words"),
+        [
+            ((0, 3), {}, r"size: expected \(height, width\), each 1 to .*, found \(0, 3\)"),
+            (224, {}, r"size is \(height, width\), found 224\n  Write decode_images\('image', \(224, 224\)\)"),
+            (None, {"dtype": "bfloat16"}, "dtype: expected uint8 or float32, found bfloat16"),
+            (SIZE, {"method": "cubic"}, "no method of resizing"),
+            (SIZE, {"channels": 2}, "channels: expected 1, 3, 4 or None"),
+            (SIZE, {"mean": [1, 2, 3]}, 'Add dtype="float32"'),
+            (SIZE, {"dtype": "float32", "std": [1, 2]}, "std: expected a number, or 3"),
+            (None, {"scaled": True}, "scaled: only with a size"),
+        ],
+    )
+    def test_what_cannot_be_made_is_refused_when_the_step_is_built(
+        self, ds: rk.Dataset, size: Any, options: dict[str, Any], words: str
+    ) -> None:
+        with pytest.raises(SchemaError, match=words):
+            ds.decode_images("image", size, **options)
+
+    @pytest.mark.parametrize("options", [{"dytpe": "uint8"}, {"out": np.zeros(1)}])
+    def test_an_option_that_there_is_not_is_refused(self, ds: rk.Dataset, options: dict[str, Any]) -> None:
+        with pytest.raises(TypeError, match=next(iter(options))):
+            ds.decode_images("image", SIZE, **options)

@@ -3,15 +3,58 @@
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from recordkit import examples
 from recordkit.errors import SchemaError
+from recordkit.schema import Schema
+from recordkit.schema._words import listed
 
 if TYPE_CHECKING:
-    from recordkit.schema import Schema
+    from collections.abc import Mapping
 
     from ._batching import Part
+
+
+def with_rest(declared: Mapping[Any, Any], rest: Schema) -> Schema:
+    """Return a schema of what is declared and, for `...: ...`, the other fields as they are.
+
+    >>> with_rest({"label": "uint8", ...: ...}, Schema({"id": "int64", "label": "int64"}))
+    Schema({'id': 'int64', 'label': 'uint8'})
+    """
+    own = Schema({name: field for name, field in declared.items() if name is not ...})
+    beside = {name for each in own.names for name in own.wire_names(each)[1:]}  # the shape of an array is no field
+    steps = {name: own.fields[name] for name in own.names if name in rest.sequences}
+    fields = {name: field for name, field in own.fields.items() if name not in steps}
+    return Schema(
+        {**{name: field for name, field in rest.fields.items() if name not in beside}, **fields},
+        sequences={**{name: field for name, field in rest.sequences.items() if name not in beside}, **steps},
+    )
+
+
+def check_rest(declared: Schema, known: Schema | None, sample: Part | None) -> None:
+    """Raise if a dict of fields leaves out some that the records have: they would be gone without a word.
+
+    Args:
+        declared: What the dict says.
+        known: What the records hold, if that is known; else the sample tells.
+        sample: Records from the beginning.
+    """
+    if known is not None:
+        there = set(known.names)
+    else:
+        survey = examples.survey(sample.chunk) if sample is not None else None
+        there = set() if survey is None else set(survey.features) | set(survey.lists)
+    left = sorted(there - {feature for name in declared.names for feature in declared.wire_names(name)})
+    if not left:
+        return
+    said = ", ".join(f"{name!r}: {str(field)!r}" for name, field in declared.fields.items())
+    message = (
+        f"schema: leaves out {listed(left)}, which the records have\n"
+        f"  To keep the rest as it is: schema={{{said}, ...: ...}}\n"
+        f"  To read only these, add .select({', '.join(map(repr, declared.names))})."
+    )
+    raise SchemaError(message, field=left[0])
 
 
 def check_declared(declared: Schema, sample: Part, known: Schema | None) -> None:

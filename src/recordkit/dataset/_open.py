@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def open(  # noqa: A001 - the verb that a user would say
     where: str | os.PathLike[str] | IO[bytes] | Sequence[str | os.PathLike[str]],
     *,
-    schema: Schema | Mapping[str, Any] | None = None,
+    schema: Schema | Mapping[Any, Any] | None = None,
     split: str | None = None,
     raw: bool = False,
     parse: Callable[[bytes], Any] | None = None,
@@ -47,7 +47,8 @@ def open(  # noqa: A001 - the verb that a user would say
         where: A folder, a file, a glob, `name@16` for a set of 16 shards, a list of those, an open file, or `"-"` for
             the standard input.
         schema: What the caller expects of the records, checked against them. By default the schema that they were
-            written with, or one that is told from them.
+            written with, or one that is told from them. A dict names every field, or ends with `...: ...` for the rest
+            as it is; a `Schema` may have fewer, and only those are read.
         split: Only this split of a folder that has several.
         raw: Give payloads as bytes, whatever they are.
         parse: Give what this function makes of each payload, such as the `FromString` of a protobuf class.
@@ -73,14 +74,16 @@ def open(  # noqa: A001 - the verb that a user would say
     Dataset(...train: 3 records, 1 file, 147 bytes)
       id    int64
       name  string
+    >>> rk.open(folder, schema={"id": "uint8", ...: ...}).schema
+    Schema({'id': 'uint8', 'name': 'string'})
     >>> rk.open(folder, schema={"id": "int64", "nmae": "string"})
     Traceback (most recent call last):
         ...
     recordkit.errors.SchemaError: nmae: declared as string, and not in the first 3 records of ...
       Did you mean 'name'?
     """
-    declared = Schema(schema) if isinstance(schema, Mapping) else schema
-    if declared is not None and (raw or parse is not None):
+    declared = schema if isinstance(schema, Schema) else None
+    if schema is not None and (raw or parse is not None):
         message = f"schema= is for Examples, and {'raw' if raw else 'parse'}= for payloads that are taken otherwise"
         raise ValueError(message)
     log = DamageLog(on_error, max_bad)
@@ -95,6 +98,8 @@ def open(  # noqa: A001 - the verb that a user would say
     examples = not raw and parse is None
     stack = Stack(_layers(located, overlays) if located is not None and overlays is not False else ())
     records = Records(files, known, declared, log, examples=examples, stack=stack)
+    if isinstance(schema, Mapping):
+        records = records.with_declared(schema)
     dataset = Dataset(
         records,
         _name(where, given),

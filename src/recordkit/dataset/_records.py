@@ -18,11 +18,11 @@ from recordkit.storage import Damage, PipeFile, fetch, fetch_later
 
 from ._batching import Columns, Part, Payloads
 from ._damage_log import DamageLog
-from ._declared import check_declared
+from ._declared import check_declared, check_rest, with_rest
 from ._layered import Layered, Stack, declared_making, living, making_of, physical
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -151,6 +151,20 @@ class Records:
         if self.declared is None:
             return making_of(self.own_schema or Schema({}), self.stack, names)
         return declared_making(self.declared, self.own_schema or Schema({}), self.stack, names)
+
+    def with_declared(self, fields: Mapping[Any, Any]) -> Records:
+        """Return the same records with the fields that a dict declares; `...: ...` stands for all others.
+
+        Raises:
+            SchemaError: It leaves out fields without saying so, or declares what is not there.
+        """
+        declared = with_rest(fields, self.schema or Schema({})) if ... in fields else Schema(fields)
+        made = Records(self.files, self.known, declared, self.log, examples=self.examples, stack=self.stack)
+        made.schema  # noqa: B018 - checked now, not at the first batch
+        if ... not in fields:
+            known = self.schema if self.known is not None or self.stack else None
+            check_rest(declared, known, next(self._firsts(self.files), None) if known is None else None)
+        return made
 
     def _check_declared(self, declared: Schema) -> None:
         if self.stack:

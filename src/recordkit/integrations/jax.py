@@ -10,6 +10,7 @@ import numpy as np
 from recordkit.columns import Batch, BytesColumn, Ragged
 from recordkit.errors import MissingExtraError, SchemaError
 
+from ._given import with_rows
 from ._masked import masked
 
 try:
@@ -42,7 +43,7 @@ class GrainSource:
     """
 
     def __init__(self, dataset: Dataset) -> None:
-        self.dataset = dataset
+        self.dataset = with_rows(dataset, "GrainSource", "pipe.shard(*rk.jax.processes()), and iterate it")
 
     def __len__(self) -> int:
         return len(self.dataset)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from recordkit.columns import Batch, BytesColumn, Ragged
 from recordkit.errors import MissingExtraError, StateError
 
 from ._epochs import Epochs
+from ._given import with_rows
 from ._masked import masked, optional_names, schema_of
 from ._workers import Share, pipe_state, share_of
 
@@ -132,7 +134,7 @@ class TorchDataset(data.Dataset):  # type: ignore[misc]
     """
 
     def __init__(self, dataset: Dataset) -> None:
-        self.dataset = dataset
+        self.dataset = with_rows(dataset, "TorchDataset", "DataLoader(TorchIterableDataset(pipe), batch_size=None)")
 
     def __len__(self) -> int:
         return len(self.dataset)
@@ -218,6 +220,7 @@ class TorchIterableDataset(data.IterableDataset):  # type: ignore[misc]
 
     def __init__(self, pipe: Steps, state: Mapping[str, Any] | None = None) -> None:
         whole = pipe._pipeline()
+        self._batched = whole._batched
         self._world = None if whole.sharded else _world()  # None if it is of no concern here
         self._pipe: Pipeline = share_of(whole, *(self._world or (0, 1)))
         self._optional = optional_names(schema_of(self._pipe))
@@ -241,6 +244,8 @@ class TorchIterableDataset(data.IterableDataset):  # type: ignore[misc]
 
     def __iter__(self) -> Iterator[Any]:
         self._check_world()
+        if self._batched:
+            _refuse_batches_of_batches(sys._getframe(1).f_locals)
         info = data.get_worker_info()
         first, step = (0, 1) if info is None else (info.id, info.num_workers)
         # All workers of an iteration share a seed; those that stay for the next one keep it.
@@ -261,6 +266,19 @@ class TorchIterableDataset(data.IterableDataset):  # type: ignore[misc]
                 "  Call torch.distributed.init_process_group first."
             )
             raise StateError(message)
+
+
+def _refuse_batches_of_batches(loader: Mapping[str, Any]) -> None:
+    """Raise if a DataLoader makes batches of batches: what it is told is only known in the call that iterates.
+
+    A `collate_fn` of the user's may do so.
+    """
+    if loader.get("auto_collation") and loader.get("collate_fn") is data.default_collate:
+        message = (
+            "DataLoader: the pipeline makes batches, and batch_size= makes batches of these\n"
+            "  Write DataLoader(TorchIterableDataset(pipe), batch_size=None)."
+        )
+        raise StateError(message)
 
 
 def _world() -> tuple[int, int]:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from recordkit import storage
+from recordkit import images, storage
 from recordkit.columns import Batch
-from recordkit.errors import StateError
+from recordkit.errors import SchemaError, StateError
 from recordkit.expressions import Expression
 from recordkit.sizes import parse_size
 from recordkit.workers import AUTO, Workers
@@ -89,9 +89,21 @@ class Steps:
             size: Resize to (height, width), so that pictures can be stacked; else they are as large as they are.
             options: As `recordkit.images.decode_batch` takes them: `scaled=`, `channels=`, `dtype=`, `scale=`, ...
         """
-        if size is not None and (len(size) != 2 or min(size) < 1):
-            message = f"size is (height, width), found {size!r}"
-            raise ValueError(message)
+        if not isinstance(field, str):
+            message = f"decode_images: expected the name of a field, found {type(field).__name__}"
+            raise TypeError(message)
+        if "out" in options:
+            message = (
+                "decode_images: out= is for images.decode_batch; every batch of a pipeline has an array of its own"
+            )
+            raise TypeError(message)
+        if isinstance(size, int):
+            message = (
+                f"decode_images: size is (height, width), found {size}\n"
+                f"  Write decode_images({field!r}, ({size}, {size}))."
+            )
+            raise SchemaError(message, expected="(height, width)", found=str(size))
+        images.decode_batch([], size, **options)  # raises what it would for the first batch
         return self._then(DecodeImages(field, size, tuple(sorted(options.items()))))
 
     # --- In which order
