@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <system_error>
+#include <type_traits>
 
 #include "core/array.h"
 
@@ -48,6 +49,19 @@ class BufferView {
 template <typename T>
 using NumpyArray = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 
+// nanobind hands over 64-bit integers as `long long`; where NumPy's int64 is a `long`, that is a type of
+// another name.
+template <typename T>
+nb::object as_numpys_own(nb::object array) {
+  if constexpr (std::is_integral_v<T> && sizeof(T) == 8) {
+    // Never freed: at exit NumPy may be gone before it is.
+    static const nb::handle dtype =
+        nb::module_::import_("numpy").attr("dtype")(std::is_signed_v<T> ? "int64" : "uint64").release();
+    return array.attr("view")(dtype);
+  }
+  return array;
+}
+
 // Hands an array's memory to NumPy.
 template <typename T>
 nb::object to_numpy(Array<T>&& array) {
@@ -57,7 +71,7 @@ nb::object to_numpy(Array<T>&& array) {
   T* const data = held->data();
   nb::capsule owner(held.get(), [](void* all) noexcept { delete static_cast<Array<T>*>(all); });
   held.release();
-  return nb::cast(NumpyArray<T>(data, {size}, owner));
+  return as_numpys_own<T>(nb::cast(NumpyArray<T>(data, {size}, owner)));
 }
 
 // Lets other threads run while there is much to do: to get the GIL back takes as long as going through so

@@ -332,7 +332,7 @@ class Decoded:
 
     def __init__(self, made: _Made, places: dict[str, Place], rows: int, first_record: int) -> None:
         ints, floats, self._parts = made
-        self.ints = _NO_INTS if ints is None else ints.view(np.int64)  # which has two names in C, and one here
+        self.ints = _NO_INTS if ints is None else ints
         self.floats = _NO_FLOATS if floats is None else floats
         self._places, self._rows, self.first_record = places, rows, first_record
 
