@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 from importlib import import_module
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -93,7 +94,8 @@ class TestNotOffered:
     @pytest.mark.tensorflow
     @pytest.mark.parametrize("name", [name for name in [*MODULES, "tf.data.Dataset"] if name != "tf.example_pb2"])
     def test_no_name_of_tensorflow_is_taken_for_another_misspelt(self, tf: object, name: str) -> None:
-        theirs, mine = tf, ours
+        theirs: Any = tf
+        mine: Any = ours
         for part in name.split(".")[1:]:
             theirs, mine = getattr(theirs, part), getattr(mine, part)
         mine = ours.data.Dataset.range(1) if name == "tf.data.Dataset" else mine  # a class cannot be asked

@@ -209,5 +209,5 @@ def _one_dtype(names: Values) -> str:
 
 def _fits(shapes: Values, sizes: NDArray[np.int64], rank: int) -> bool:
     """Tell whether every shape has as many elements as are there."""
-    assert isinstance(shapes.values, np.ndarray)
-    return not unlike(shapes.values.reshape(-1, rank), sizes[_counts(shapes) > 0]).any()
+    dims = np.asarray(shapes.values, np.int64).reshape(-1, rank)
+    return not unlike(dims, sizes[_counts(shapes) > 0]).any()
