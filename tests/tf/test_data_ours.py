@@ -6,6 +6,7 @@ import gc
 import subprocess
 import sys
 import threading
+import time
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -118,6 +119,38 @@ class TestFunctions:
         gc.collect()
 
         assert [thread for thread in threading.enumerate() if thread.name.startswith("recordkit")] == []
+
+
+class TestPrefetch:
+    @pytest.mark.parametrize("ahead", [1, 3, 40])
+    @pytest.mark.parametrize("kind", ["map", "generator", "file", "batch", "interleave", "concatenate", "cache"])
+    def test_makes_no_more_elements_than_asked_for(self, kind: str, ahead: int, path: str) -> None:
+        made: list[int] = []
+
+        def look(n: Any) -> Any:
+            made.append(1)
+            return n
+
+        def generator() -> Iterator[int]:
+            for n in range(2000):
+                yield look(n)
+
+        numbers, size = Dataset.range(2000), 5 if kind == "batch" else 1
+        dataset = {
+            "map": lambda: numbers.map(look),
+            "generator": lambda: Dataset.from_generator(generator, output_signature=tf.TensorSpec([], tf.int64)),
+            "file": lambda: TFRecordDataset([path] * 20).map(look),
+            "batch": lambda: numbers.map(look).batch(size),
+            "interleave": lambda: numbers.interleave(lambda n: Dataset.range(10).map(look), cycle_length=1),
+            "concatenate": lambda: numbers.map(look).concatenate(numbers),
+            "cache": lambda: numbers.map(look).cache(),
+        }[kind]()
+        it = iter(dataset.prefetch(ahead))
+        for given in range(1, 5):
+            next(it)
+            time.sleep(0.01)
+            # A batch that is begun is none yet.
+            assert len(made) <= (given + ahead) * size + size - 1
 
 
 class TestInterleave:

@@ -251,6 +251,7 @@ def _in_turn(source: Any, order: Any, rest: Any, workers: Workers, profile: Prof
         size = min(size, _FEW)
     elif left and isinstance(left[0][1], _stages.BufferShuffle):  # nobody waits for the first rows
         size = max(size, min(left[0][1].buffer // 4, _BUFFERED_BYTES // source.mean_bytes))
+    size = min(size, getattr(source, "most", None) or size)
     if not any(isinstance(step, Map | Filter) for step in section.steps) and not asked(section.steps):
         return _Head(InTurn(source, first, stop, section, size, workers, profile)), repeat + left
     # Nobody knows how long a function takes: it has workers of its own, however little there is to read. One that takes

@@ -13,12 +13,12 @@ from recordkit.errors import InvalidArgumentError
 
 from . import _dtypes
 from ._dtypes import as_dtype
-from ._elements import Row, columns_of, failure_in, leaves, mapped
+from ._elements import Failed, Row, columns_of, failure_in, leaves, mapped
 from ._ragged import RaggedTensor, splits_of
 from ._sparse import SparseTensor
 from ._specs import asked_shape, filling, unfit
-from ._static import last_open
-from ._tensor import Tensor, object_array
+from ._static import last_open, opened
+from ._tensor import Tensor, object_array, static
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -103,9 +103,6 @@ def _joined(parts: Sequence[Any]) -> Any:
 
 def padded(elements: list[Any], shapes: Any, fills: Any) -> Any:
     """Return elements as one, filled up to given shapes, or to the largest."""
-    failed = failure_in(elements)
-    if failed is not None:
-        return failed
     columns = columns_of(elements, "padded_batch")
     if shapes is None:
         shapes = mapped(lambda _: None, columns)
@@ -131,7 +128,8 @@ def _padded(column: list[Any], shape: Any, fill: Any) -> Any:
     for at, array in enumerate(arrays):
         inside: Any = (at, *map(slice, array.shape))
         whole[inside] = array[()]  # of an array of one string the string: else it would hold the array
-    return Tensor(whole)
+    known = static(column[0]) if shape is None else asked_shape(shape)
+    return Tensor(whole, opened(size is None for size in (None, *known)))
 
 
 def _sizes(arrays: list[NDArray[Any]], shape: Any, first: Tensor) -> tuple[int, ...]:
@@ -157,13 +155,11 @@ def ragged_batches(groups: Iterator[list[Any]], dtype: Any) -> Iterator[Any]:
     """
     loose: _Loose = {}
     for group in groups:
-        yield _ragged_batch(group, loose, dtype)
+        failed = group if isinstance(group, Failed) else failure_in(group)
+        yield failed if failed is not None else _ragged_batch(group, loose, dtype)
 
 
 def _ragged_batch(group: list[Any], loose: _Loose, dtype: Any) -> Any:
-    failed = failure_in(group)
-    if failed is not None:
-        return failed
     numbers = iter(range(sum(1 for _ in leaves(group[0]))))
     return mapped(lambda column: _maybe_ragged(column, next(numbers), loose, dtype), columns_of(group, "ragged_batch"))
 

@@ -15,7 +15,7 @@ import numpy as np
 from recordkit import workers as _workers
 from recordkit.errors import InvalidArgumentError
 from recordkit.pipeline import Pipeline, from_generator
-from recordkit.pipeline._steps import Group, Map
+from recordkit.pipeline._stages import Prefetch
 from recordkit.workers import AUTO
 
 from . import _batches, _dtypes, _names, _specs
@@ -32,12 +32,16 @@ from ._flows import (
     Keep,
     Kept,
     Make,
+    Past,
     Ragged,
+    Raised,
     Shuffle,
     arguments,
     batched,
     fixed,
+    grouped,
     ignoring,
+    limited,
 )
 from ._generator import generated, signature_of
 from ._shape import TensorSpec
@@ -313,7 +317,7 @@ class Dataset:
         number = _whole_number(count, "skip")
         if number < 0:
             return self.take(0)
-        return Dataset(self._pipe.skip(number), self._counted(lambda count: max(0, count - number)), self._spec)
+        return self._then(Past(number), self._counted(lambda count: max(0, count - number)))
 
     def repeat(self, count: Any = None, name: str | None = None) -> Dataset:
         """Return everything `count` times; without end if it is None or -1."""
@@ -359,7 +363,7 @@ class Dataset:
         shapes = _specs.padded_shapes(self._spec, padded_shapes)
         _specs.padding_values(self._spec, padding_values)
         padded = partial(_batches.padded, shapes=shapes, fills=padding_values)
-        return self._grouped(batch_size, drop_remainder, Make(padded), lambda _: UNKNOWN)
+        return self._grouped(batch_size, drop_remainder, Make(padded), lambda _: UNKNOWN, fused=False)
 
     def ragged_batch(
         self,
@@ -376,11 +380,19 @@ class Dataset:
         ragged = Ragged(as_dtype(row_splits_dtype).numpy)
         return self._grouped(batch_size, drop_remainder, ragged, lambda _: UNKNOWN)
 
-    def _grouped(self, batch_size: Any, drop_remainder: Any, made: Any, spec: Callable[[int | None], Any]) -> Dataset:
+    def _grouped(
+        self,
+        batch_size: Any,
+        drop_remainder: Any,
+        made: Any,
+        spec: Callable[[int | None], Any],
+        *,
+        fused: bool = True,
+    ) -> Dataset:
         size = _positive(batch_size, "batch_size")
-        groups = Group(size, bool(drop_remainder), lists=True)
+        pipe = grouped(self._pipe, size, bool(drop_remainder), fused=fused)
         count = self._counted(lambda count: count // size if drop_remainder else -(-count // size))
-        return self._then(groups)._then(made, count, spec(size if drop_remainder else None))
+        return Dataset(pipe._with(made), count, spec(size if drop_remainder else None))
 
     def unbatch(self, name: str | None = None) -> Dataset:
         """Return the rows of each element."""
@@ -403,7 +415,12 @@ class Dataset:
             raise InvalidArgumentError(message)
         if size == 0:
             return self
-        return Dataset(self._pipe.prefetch(AUTO if size < 0 else size), self._count, self._spec)
+        if size < 0:
+            return self._then(Prefetch(AUTO))
+        # Elements come some at a time: those in a cache that fills, those that wait and those that were handed on are
+        # together never more than was asked for.
+        few = max(1, min(256, size // 8))
+        return Dataset(limited(self._pipe, few)._with(Prefetch(size - 3 * few + 3)), self._count, self._spec)
 
     def cache(self, filename: Any = "", name: str | None = None) -> Dataset:
         """Return the same elements, made once: from then on they come from memory, or from a folder.
@@ -415,7 +432,7 @@ class Dataset:
             name: Not used.
         """
         path = _texts(filename)[0]
-        pipe = self._pipe._with(Map(plain if path else shown, 1))
+        pipe = self._pipe._with(Raised(plain if path else shown))
         if not path:  # what is in memory is nobody else's: it need not be told what it was made of
             return Dataset(Pipeline(Kept(pipe, None, None, "", repr(pipe))), self._count, self._spec)
         made_of = pipe.cache(path, key="tf").source.fingerprint
@@ -523,13 +540,14 @@ class _Elements(Iterator[Any]):
         return self
 
 
-def _opened(function: Callable[..., Any], element: Any, *, ahead: bool, tolerant: bool) -> Any:
+def _opened(function: Callable[..., Any], element: Any, *, ahead: bool, tolerant: bool, most: int) -> Any:
     """Return an iterator over the elements of the dataset that a function makes of an element."""
     made = function(*arguments(element))
     if not isinstance(made, Dataset):
         message = f"interleave and flat_map: the function must return a Dataset, found {type(made).__name__}"
         raise TypeError(message)
     pipe = ignoring(made._pipe, Good()) if tolerant else made._pipe
+    pipe = limited(pipe, most)
     return iter(pipe.prefetch() if ahead else pipe)
 
 

@@ -19,9 +19,10 @@ from recordkit import _core, dataset
 from recordkit.dataset._batching import Payloads
 from recordkit.pipeline._blocks import Block, Piece, Place, Told, cut_block, each, gathered
 from recordkit.pipeline._cache import Cached, fingerprint_at, opened
+from recordkit.pipeline._generated import Generated
 from recordkit.pipeline._order import Said
-from recordkit.pipeline._stages import BufferShuffle, EveryOne, Take, wrapped
-from recordkit.pipeline._steps import Filter, Map, failed, name_of
+from recordkit.pipeline._stages import BufferShuffle, EveryOne, Skip, Take, wrapped
+from recordkit.pipeline._steps import Filter, Group, Map, failed, name_of
 
 from . import _dtypes
 from ._batches import batch_of, ragged_batches
@@ -86,10 +87,12 @@ class Files:
 
     Attributes:
         tolerant: Whether damaged records are passed over.
+        most: How many records are given at a time at most.
     """
 
     paths: tuple[str, ...]
     tolerant: bool = False
+    most: int | None = None
     indexed = False  # as TensorFlow reads them: from front to back, whatever is done with the records
 
     @property
@@ -113,9 +116,11 @@ class Files:
         return getattr(self._source, name)
 
 
+@dataclass(frozen=True)
 class Kept(Cached):
     """Elements that are made once. They are kept when all were asked for, which may never be."""
 
+    most: int | None = None
     indexed = False
 
     def _known(self) -> Any:
@@ -235,8 +240,15 @@ class Shuffle(BufferShuffle):
         return f"Shuffle({self.buffer})"  # whatever the seed, which may be drawn: a cache is none the worse for another
 
 
+@dataclass(frozen=True, kw_only=True)
 class Passed(Said):
-    """What a generator makes of elements that come one after the other."""
+    """What a generator makes of elements that come one after the other.
+
+    Attributes:
+        most: How many of them a block has at most.
+    """
+
+    most: int = _MOST
 
     def making(self, elements: Iterator[Any]) -> Iterator[Any]:
         """Yield what becomes of elements."""
@@ -246,7 +258,7 @@ class Passed(Said):
         """Yield it in blocks. What was known at a mark is only known from the beginning."""
         given, at = mark or 0, 0
         with closing(upstream(None, epoch)) as blocks:
-            for values in gathered(self.making(element for element, _ in each(blocks)), _MOST):
+            for values in gathered(self.making(element for element, _ in each(blocks)), self.most):
                 count = len(values)
                 if at + count > given:
                     numbers = range(at + 1, at + count + 1)
@@ -274,6 +286,52 @@ class Alike(Passed):
 
 
 @dataclass(frozen=True)
+class Raised(Passed):
+    """Elements as a cache keeps them. What went wrong is raised, behind the elements before it."""
+
+    function: Callable[[Any], Any]
+
+    def making(self, elements: Iterator[Any]) -> Iterator[Any]:
+        """Yield what is kept of each."""
+        return map(self.function, elements)
+
+    def __str__(self) -> str:
+        return f"Raised({name_of(self.function)})"
+
+
+@dataclass(frozen=True)
+class Gathered(Passed):
+    """Lists of `size` elements. One that failed ends the list it would be in, which is lost, as TensorFlow has it."""
+
+    size: int
+    drop_last: bool = False
+
+    def making(self, elements: Iterator[Any]) -> Iterator[Any]:
+        """Yield lists, and what failed."""
+        held: list[Any] = []
+        for element in elements:
+            if isinstance(element, Failed):
+                held = []
+                yield element
+                continue
+            held.append(element)
+            if len(held) == self.size:
+                yield held
+                held = []
+        if held and not self.drop_last:
+            yield held
+
+
+def grouped(pipe: Pipeline, size: int, drop_last: bool, *, fused: bool) -> Pipeline:
+    """Return lists of elements.
+
+    Where `map` comes right before `batch`, TensorFlow does both as one step, where one that failed takes a place.
+    """
+    counted = fused and isinstance(pipe.steps[-1] if pipe.steps else pipe.source, Call | Files)
+    return pipe._with(Group(size, drop_last, lists=True) if counted else Gathered(size, drop_last))
+
+
+@dataclass(frozen=True)
 class Ragged(Passed):
     """Lists of elements as batches that are ragged where shapes differ."""
 
@@ -293,7 +351,7 @@ class Interleave(Passed):
 
     Attributes:
         function: The user's.
-        opened: Returns an iterator, which can be closed, for that function, an element, and `ahead` and `tolerant`.
+        opened: Returns an iterator, which can be closed, for that function, an element, and how to read it.
         ahead: Whether each is read ahead.
         tolerant: Whether damage is passed over.
     """
@@ -313,6 +371,9 @@ class Interleave(Passed):
             while more or any(place is not None for place in places):
                 if places[at] is None and more:
                     element = next(elements, None)
+                    if isinstance(element, Failed):
+                        yield element
+                        continue  # the next one has its place
                     more = element is not None
                     places[at] = self._open(element) if more else None
                 if places[at] is not None and (yield from _some(places[at], self.block)) < self.block:
@@ -327,7 +388,7 @@ class Interleave(Passed):
     def _open(self, element: Any) -> Any:
         """Return the elements that one opens to; what went wrong is the only one."""
         try:
-            return self.opened(self.function, shown(element), ahead=self.ahead, tolerant=self.tolerant)
+            return self.opened(self.function, shown(element), ahead=self.ahead, tolerant=self.tolerant, most=self.most)
         except Exception as error:
             return (failed for failed in [Failed(error)])
 
@@ -387,6 +448,28 @@ class First(Take):
 
 
 @dataclass(frozen=True)
+class Past(Skip):
+    """All but the first elements. Those that failed come along, and are not counted."""
+
+    def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
+        """Yield what comes behind them, and what failed among them."""
+        before, left = mark or (None, self.elements)
+        with closing(upstream(before, epoch)) as blocks:
+            for block in blocks:
+                start = 0
+                while left and start < len(block.values):
+                    if isinstance(block.values, list) and isinstance(block.values[start], Failed):
+                        only = cut_block(block, start, start + 1)
+                        yield Block(only.values, [[only.marks[0], left]])
+                    else:
+                        left -= 1
+                    start += 1
+                if start < len(block.values):
+                    rest = cut_block(block, start, len(block.values))
+                    yield Block(rest.values, wrapped(rest.marks, lambda i, mark: [mark, 0]))
+
+
+@dataclass(frozen=True)
 class Every(EveryOne):
     """Element `first`, and from there every `step`-th. Those that failed come along.
 
@@ -431,6 +514,23 @@ def ignoring(pipe: Pipeline, good: Good) -> Pipeline:
         *before, raising = ignoring(made, good).steps
         source = replace(source, upstream=replace(ignoring(made, good), steps=(*before, good, raising)))
     return replace(pipe, source=source, steps=steps)
+
+
+def limited(pipe: Pipeline, few: int) -> Pipeline:
+    """Return a pipeline that makes `few` elements at a time, so that no more are made than were asked for."""
+    steps: list[Any] = []
+    for step in reversed(pipe.steps):
+        steps.insert(0, replace(step, most=min(few, _MOST)) if isinstance(step, Passed) else step)
+        few *= step.size if isinstance(step, Group | Gathered) else 1
+    source: Any = pipe.source
+    if isinstance(source, Files | Generated):
+        source = replace(source, most=few)
+    elif hasattr(source, "joint"):
+        pipes = tuple(limited(each, few) for each in source.joint.pipes)
+        source = replace(source, joint=replace(source.joint, pipes=pipes))
+    elif isinstance(source, Kept):
+        source = replace(source, upstream=limited(source.upstream, few), most=few)  # type: ignore[arg-type]
+    return replace(pipe, source=source, steps=tuple(steps))
 
 
 def fixed(seed: int | None) -> int:
