@@ -291,10 +291,12 @@ def _glob(text: str, load: _Manifests) -> Located:
 
 def _finished(files: list[Path]) -> tuple[list[Path], list[tuple[Path, str]]]:
     """Return files without those that an interrupted run has put into a folder that does not count them yet."""
-    for file in files:
-        pending(*_names.targets_of(file)[:1])
     left_out = []
     for folder in {file.parent for file in files}:
+        hidden = {name for name in os.listdir(folder) if name.startswith(".")}  # noqa: PTH208 (names, not paths)
+        for file in files if hidden else ():
+            if file.parent == folder and _names.staging_of(file).name in hidden:
+                pending(*_names.targets_of(file)[:1])
         for target in _names.targets_of(folder):
             journal = pending(target)
             if journal is not None and journal.kind == "append" and not journal.is_published(target):
