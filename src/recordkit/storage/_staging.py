@@ -292,7 +292,7 @@ class Part:
         Raises:
             TargetBusyError: They have.
         """
-        if not self._lock.held:
+        if not all(lock.held for lock in self._locks):
             message = (
                 f"{self.target}: somebody else has removed what was being written here\n"
                 "  Nothing was published. See to it that nobody else writes or discards it, and write it again."
