@@ -100,7 +100,7 @@ class TestAppendedRows:
         with rk.append(path) as writer:
             writer.write({"id": 3, "name": "late"})
 
-        with pytest.raises(StorageError, match="append1-.*: the overlay x knows nothing of this file"):
+        with pytest.raises(StorageError, match=r"append1-.*: the overlay x knows nothing of this file"):
             read(path, overlays=[elsewhere])
 
     def test_are_seen_alike_by_who_opens_their_shard_alone(self, tmp_path: Path) -> None:

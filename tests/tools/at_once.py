@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 ROOT = Path(__file__).parents[2]
-WAYS: Final = (
-    *("append", "append", "add", "add_other", "cast", "delete", "delete", "drop", "bake", "overwrite", "repair"),
-)
+WAYS: Final = ("append", "append", "add", "add_other", "cast", "delete", "drop", "bake", "overwrite", "repair")
 
 UNEXPECTED: Final = "not an error of recordkit's:"
 
@@ -149,6 +147,6 @@ def serve() -> None:
             answer: int | str = change(way, path, number)
         except rk.RecordKitError as error:
             answer = f"{type(error).__name__}: {error}"
-        except Exception:  # noqa: BLE001 - which is told to the test
+        except Exception:
             answer = f"{UNEXPECTED} {traceback.format_exc()}"
         print(json.dumps(answer), flush=True)

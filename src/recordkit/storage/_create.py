@@ -167,8 +167,8 @@ def append(
     back to its old length; if the machine goes down meanwhile, the next writer or `recover` finishes the job. Until
     then `open` refuses the file, and other readers may see a torn record at its end.
 
-    Rows hold the fields that `open` shows: where fields were added or dropped beside the records, with those and without
-    these. A field may be left out if its type ends in `?`. Records that were deleted stay so, and no new one is.
+    Rows hold the fields that `open` shows, those that were added beside the records included and those that were
+    dropped left out. A field may be left out if its type ends in `?`. No new record counts as deleted.
 
     Args:
         path: The folder or the file.
@@ -189,7 +189,7 @@ def append(
         sync: As for `create`.
 
     Raises:
-        StorageError: There is nothing to append to, it is not sound, or others have changed it when the writer is closed.
+        StorageError: There is nothing to append to, it is not sound, or others have changed it meanwhile.
         TargetBusyError: Another writer is at work on it.
         TargetExistsError: With `resume`, when the writer is closed: the last append has added the same rows.
 

@@ -60,7 +60,7 @@ def extended(folder: str, **options: Any) -> None:
     """Write a dataset with a field beside its records, and one of them deleted."""
     create(folder, **options)
     path = Path(folder, options.get("target", "train"))
-    rk.add_fields(path, {"z": ("int64?", list(range(len(ROWS))))}, workers=1)
+    rk.add_fields(path, {"z": ("int64?", 7)}, workers=1)
     rk.delete(path, where="id == 1")
 
 
@@ -181,6 +181,10 @@ SCENARIOS = [
     creating("overwrite", overwrite=True),
     creating("overwrite without exchange", overwrite=True, old_renames=True),
     creating("overwrite of a lone file", overwrite=True, target="one.tfrecord"),
+    replace(
+        creating("overwrite of a lone file with overlays", overwrite=True, target="one.tfrecord"),
+        prepare=Step("extended", {"target": "one.tfrecord", "first": 3}),
+    ),
     replace(
         PLAIN,
         name="resume",
