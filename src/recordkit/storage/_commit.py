@@ -119,7 +119,6 @@ def publish_file(part: Part) -> None:
             new=_journal.Facts(shard.bytes, shard.crc32c),
             mode=run.get("mode"),
         )
-        _layers.forget(part.target)
     part.release()
 
 

@@ -13,6 +13,7 @@ import os
 import re
 import stat
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
@@ -27,7 +28,6 @@ from ._staging import check_folder, is_foreign
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 log = logging.getLogger("recordkit")
 
@@ -285,6 +285,26 @@ class Journal:
     def swap(self) -> Journal:
         """Return the journal of a folder between two renames."""
         return replace(self, swapping=True)
+
+
+# --- Readers
+
+
+def lacks_side_files(path: Path) -> Journal | None:
+    """Return the journal of a lone file that is the new one already, while what belongs beside it is still staged."""
+    target = Path(os.path.abspath(path))  # noqa: PTH100 - links keep their names
+    journal = Journal.load(target, reading=True)
+    if journal is None or not journal.lone or journal.paths(target)[0][0].exists():
+        return None
+    return journal
+
+
+def lone_manifest(path: Path) -> Path:
+    """Return where the manifest of a lone file is: in the staging folder, if it is still to be put beside the file."""
+    staged = _names.staging_of(path) / MANIFEST
+    if staged.is_file() and (journal := lacks_side_files(path)) is not None and journal.is_in(staged):
+        return staged
+    return _names.manifest_of(path, lone=True)
 
 
 # --- Facts

@@ -30,9 +30,9 @@ from recordkit.schema import Schema
 from . import _disk, _names
 from . import _side_json as declare
 from ._bytes import LocalFile, OpenFiles
+from ._journal import lone_manifest
 from ._manifest import MOST_INFLATED, Manifest, is_possible
 from ._places import find_beside
-from ._publish import lone_manifest
 from ._record_file import RecordFile
 
 if TYPE_CHECKING:

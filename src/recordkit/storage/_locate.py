@@ -21,8 +21,9 @@ from recordkit.schema._words import counted, did_you_mean, listed
 from . import _disk, _names
 from ._bytes import kind_of
 from ._disk import TOO_MANY, TOO_MANY_CODES
+from ._journal import lone_manifest
 from ._manifest import Manifest
-from ._publish import lone_manifest, pending
+from ._publish import pending
 from ._shard_names import (
     MOST_LISTED,
     SHARD,

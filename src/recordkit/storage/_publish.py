@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import os
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recordkit import _core
@@ -19,10 +18,12 @@ from recordkit.errors import StorageError, TargetBusyError
 from . import _disk, _journal, _names
 from ._changes import WAIT, changing_target
 from ._journal import MANIFEST, Facts, Journal
+from ._layers import forget
 from ._staging import Lock, check_folder, put_away
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
     from ._journal import Kind
     from ._manifest import Manifest, Shard
@@ -134,6 +135,8 @@ def _complete(target: Path, journal: Journal, *, sync: bool) -> None:
         _do_moves(target, journal, sync=sync)
         if journal.kind == "folder":
             _place_folder(target, journal, sync=sync)
+    if journal.kind == "file":
+        forget(target)
     try:
         put_away(_names.staging_of(target), sync=sync)
     except StorageError as error:
@@ -325,20 +328,3 @@ def pending(target: Path) -> Journal | None:
         raise StorageError(message, path=str(target))
     log.warning("%s: a run that was publishing this was interrupted, or is at it just now; %s", target, advice)
     return journal
-
-
-def lacks_side_files(path: Path) -> Journal | None:
-    """Return the journal of a lone file that is the new one already, while what belongs beside it is still staged."""
-    target = Path(os.path.abspath(path))  # noqa: PTH100 - links keep their names
-    journal = Journal.load(target, reading=True)
-    if journal is None or not journal.lone or journal.paths(target)[0][0].exists():
-        return None
-    return journal
-
-
-def lone_manifest(path: Path) -> Path:
-    """Return where the manifest of a lone file is: in the staging folder, if it is still to be put beside the file."""
-    staged = _names.staging_of(path) / MANIFEST
-    if staged.is_file() and (journal := lacks_side_files(path)) is not None and journal.is_in(staged):
-        return staged
-    return _names.manifest_of(path, lone=True)

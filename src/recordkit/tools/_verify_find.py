@@ -11,7 +11,8 @@ from typing import IO, TYPE_CHECKING, Final, TypeAlias, cast
 
 from recordkit.errors import StorageError
 from recordkit.storage import LocalFile, Manifest, _disk, _names, given_file, locate
-from recordkit.storage._publish import lone_manifest, pending
+from recordkit.storage._journal import lone_manifest
+from recordkit.storage._publish import pending
 from recordkit.storage._shard_names import is_named_so, reason_left_out
 
 from ._verify_report import Problem

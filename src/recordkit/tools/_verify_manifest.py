@@ -10,8 +10,8 @@ import numpy as np
 
 from recordkit.storage import Damage, Fingerprint, Index, LocalFile, _disk
 from recordkit.storage._index import BLOCK
+from recordkit.storage._journal import lacks_side_files
 from recordkit.storage._places import beside, check_fits
-from recordkit.storage._publish import lacks_side_files
 from recordkit.storage._shard_file import new_digest
 
 from ._verify_repeats import IDENTITY, Repeats
