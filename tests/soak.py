@@ -79,10 +79,12 @@ def run_round(seed: int, tests: list[str], without: tuple[str, ...], core: Path 
     environment = os.environ | {"RECORDKIT_SOAK_SEED": str(seed)}
     command = [sys.executable, "-m", "pytest", *options, *tests]
     if core is not None:
-        command = [sys.executable, "-c", RUN, str(core), *options, "-m", PLAIN_ONLY, *tests]
-        library = subprocess.run(["g++", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
+        # What the sanitizers say goes past what tests print, and is kept.
+        command = [sys.executable, "-c", RUN, str(core), *options, "--capture=sys", "-m", PLAIN_ONLY, *tests]
+        # The library of C++ too: what it throws is looked for when Python starts, which has none.
+        libraries = [library(name) for name in ("libasan.so", "libstdc++.so")]
         environment |= {
-            "LD_PRELOAD": library.stdout.strip(),
+            "LD_PRELOAD": " ".join(libraries),
             "ASAN_OPTIONS": "detect_leaks=0,allocator_may_return_null=1,handle_segv=0,handle_sigbus=0",
         }
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
@@ -92,6 +94,12 @@ def run_round(seed: int, tests: list[str], without: tuple[str, ...], core: Path 
         broken = broken or [f"(pytest ended with {done.returncode})"]
     drawn = sum(int(count) for counts in re.findall(r"(\d+) passing, (\d+) failing", done.stdout) for count in counts)
     return drawn, broken
+
+
+def library(name: str) -> str:
+    """Return where the compiler has a library."""
+    found = subprocess.run(["g++", f"-print-file-name={name}"], capture_output=True, text=True, check=True)
+    return found.stdout.strip()
 
 
 if __name__ == "__main__":
