@@ -147,6 +147,31 @@ std::unique_ptr<ByteSource> source_of(nb::object file, uint64_t most_mapped) {
   return std::make_unique<ObjectSource>(file);
 }
 
+// How a window is read with a function of Python's. REQUIRES: that outlives what is returned
+Sight::Read reading(const nb::callable& read_at, uint64_t start) {
+  return [&read_at, start](uint64_t offset, uint8_t* to, uint64_t size) {
+    const nb::gil_scoped_acquire gil;
+    const nb::object piece = read_at(start + offset, size);
+    const BufferView view(piece);
+    if (view.bytes().size() != size) throw nb::buffer_error("the file was cut while it was read");
+    std::memcpy(to, view.bytes().data(), size);
+  };
+}
+
+auto salvaged(const Sight& window, uint64_t beyond) {
+  Salvage result;
+  {
+    const nb::gil_scoped_release release;
+    result = salvage(window, std::min(beyond, uint64_t{1} << 62));
+  }
+  std::vector<std::tuple<uint64_t, uint64_t, int, bool>> found;
+  std::vector<std::tuple<uint64_t, uint64_t, int, uint64_t>> lost;
+  for (const Found& f : result.found)
+    found.emplace_back(f.offset, f.length, static_cast<int>(f.how), f.nested);
+  for (const Lost& l : result.lost) lost.emplace_back(l.offset, l.length, static_cast<int>(l.what), l.before);
+  return std::make_tuple(std::move(found), std::move(lost), result.decided, result.searched);
+}
+
 }  // namespace
 
 void bind_records(nb::module_& m) {
@@ -235,24 +260,21 @@ void bind_records(nb::module_& m) {
           },
           "records"_a.none() = nb::none(),
           "Return (chunk, fault, offset): exactly `records` records unless the file ends, or about "
-          "`chunk_bytes` of them.");
+          "`chunk_bytes` of them.")
+      .def(
+          "pass_large",
+          [](RecordReader& reader) {
+            const RecordReader::Passed passed = without_gil([&] { return reader.pass_large(); });
+            return std::make_tuple(static_cast<int>(passed.fault), passed.length, passed.crc);
+          },
+          "Check the record that `next` has called too large, a piece at a time, and go on behind it. Return "
+          "(fault, length, crc).");
 
   m.def(
       "salvage",
       [](nb::object data, uint64_t beyond) {
         const BufferView view(data);
-        Salvage result;
-        {
-          const nb::gil_scoped_release release;
-          result = salvage(view.bytes(), std::min(beyond, uint64_t{1} << 62));
-        }
-        std::vector<std::tuple<uint64_t, uint64_t, int, bool>> found;
-        std::vector<std::tuple<uint64_t, uint64_t, int, uint64_t>> lost;
-        for (const Found& f : result.found)
-          found.emplace_back(f.offset, f.length, static_cast<int>(f.how), f.nested);
-        for (const Lost& l : result.lost)
-          lost.emplace_back(l.offset, l.length, static_cast<int>(l.what), l.before);
-        return std::make_tuple(std::move(found), std::move(lost), result.decided, result.searched);
+        return salvaged(Sight(view.bytes()), beyond);
       },
       "data"_a, "beyond"_a = 0,
       "Return what can be shown to be intact, (offset, length, how, nested), what is lost, (offset, length, "
@@ -260,6 +282,13 @@ void bind_records(nb::module_& m) {
       "records before), up to where that is decided, and up to where behind it no sound record starts. "
       "`beyond` is "
       "how many bytes of the file follow `data`.");
+  m.def(
+      "salvage_at",
+      [](nb::callable read_at, uint64_t offset, uint64_t size, uint64_t beyond) {
+        return salvaged(Sight(size, reading(read_at, offset)), beyond);
+      },
+      "read_at"_a, "offset"_a, "size"_a, "beyond"_a = 0,
+      "Return what `salvage` does of the bytes that `read_at(offset, size)` gives, a small piece at a time.");
 }
 
 }  // namespace recordkit

@@ -2,10 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdlib>
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
 #include <new>
 #include <utility>
 
@@ -13,17 +9,6 @@
 #include "core/pool.h"
 
 namespace recordkit {
-
-// Fresh memory comes in pages of 4 KiB, each of which has to be asked for when it is first touched. Of much
-// of it, in larger ones.
-inline void advise_large_pages([[maybe_unused]] void* data, [[maybe_unused]] size_t size) {
-#if defined(__linux__)
-  constexpr size_t kLarge = size_t{4} << 20, kPage = size_t{4} << 10;
-  if (size < kLarge) return;
-  const uintptr_t start = (reinterpret_cast<uintptr_t>(data) + kPage - 1) / kPage * kPage;
-  ::madvise(reinterpret_cast<void*>(start), size - kPage, MADV_HUGEPAGE);  // a wish: it may fail
-#endif
-}
 
 // A vector of plain values that does not initialise what it grows by, and keeps kPadding readable bytes
 // behind its contents. Where it is large, its memory is used again.
@@ -57,17 +42,10 @@ class Array {
     if (capacity <= capacity_ && data_ != nullptr) return;
     if (capacity > (SIZE_MAX - kPadding) / sizeof(T)) throw std::bad_alloc();
     size_t bytes = capacity * sizeof(T) + kPadding;
-    // What is large already is moved by the system, which need not copy it.
-    const bool moved = bytes < kLargePiece || nbytes() >= kLargePiece;
-    void* const grown = moved ? std::realloc(data_, bytes) : take_memory(bytes);
+    void* const grown = grow_memory(data_, size_ * sizeof(T), nbytes(), bytes);
     if (grown == nullptr) throw std::bad_alloc();
-    if (!moved) {
-      if (size_ != 0) std::memcpy(grown, data_, size_ * sizeof(T));
-      give_memory_back(data_, nbytes());
-    }
     data_ = static_cast<T*>(grown);
     capacity_ = (bytes - kPadding) / sizeof(T);
-    advise_large_pages(data_, capacity_ * sizeof(T));
   }
 
   // Room for `more` values behind the contents, growing by half so that appending stays linear.

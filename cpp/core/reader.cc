@@ -46,6 +46,13 @@ class RecordReader::Pool : public std::enable_shared_from_this<Pool> {
     return {buffer.release(), [pool = shared_from_this(), own](Buffer* used) { pool->give(used, own); }};
   }
 
+  // Keeps nothing any more: no record is read after this.
+  void end() {
+    std::lock_guard lock(mutex_);
+    ended_ = true;
+    free_.clear();
+  }
+
  private:
   // Of a thread, beside those in use.
   static constexpr size_t kInTurn = 3, kBytesInTurn = size_t{1} << 20;
@@ -60,6 +67,7 @@ class RecordReader::Pool : public std::enable_shared_from_this<Pool> {
   void give(Buffer* used, std::thread::id user) {
     std::unique_ptr<Buffer> buffer(used);
     std::lock_guard lock(mutex_);
+    if (ended_) return;
     bytes_ += buffer->capacity();
     free_.push_back({std::move(buffer), user});
     while (free_.size() > kKept || bytes_ > kBytesKept) remove(free_.begin());
@@ -75,6 +83,7 @@ class RecordReader::Pool : public std::enable_shared_from_this<Pool> {
   std::mutex mutex_;
   std::vector<Free> free_;  // the oldest first
   size_t bytes_ = 0;
+  bool ended_ = false;
 };
 
 namespace {
@@ -381,14 +390,72 @@ ReadResult RecordReader::next(size_t max_records, bool whole_count) {
   result.offset = result.chunk.file_offset + end.offset;
   if (end.fault != Fault::none || result.chunk.records.empty()) {
     result.chunk.size = end.offset;
-    std::lock_guard lock(mutex_);
-    if (const Fault changed = now(result.offset); changed != Fault::none) result.fault = changed;
-    if (result.fault != Fault::none && (fault_.fault == Fault::none || result.offset < fault_.offset)) {
-      fault_ = {result.fault, result.offset};
-      fault_record_ = result.chunk.first_record + result.chunk.records.size();
-    }
+    note_fault(result);
   }
   return result;
+}
+
+// What was read of a record that is not sound is let go: it may be most of the memory, and whoever looks at
+// it again reads it again.
+void RecordReader::note_fault(ReadResult& result) {
+  Chunk& chunk = result.chunk;
+  std::lock_guard lock(mutex_);
+  if (const Fault changed = now(result.offset); changed != Fault::none) result.fault = changed;
+  if (result.fault == Fault::none) return;
+  if (fault_.fault == Fault::none || result.offset < fault_.offset) {
+    fault_ = {result.fault, result.offset};
+    fault_record_ = chunk.first_record + chunk.records.size();
+  }
+  if (result.fault == Fault::too_large) return;  // nothing was, and its header is wanted
+  auto own = std::make_shared<Buffer>(chunk.size);
+  own->append(chunk.data, chunk.size);
+  std::memset(own->end(), 0, kPadding);
+  chunk.data = own->data();
+  chunk.readable = chunk.size + kPadding;
+  chunk.owner = std::move(own);
+  pool_->end();
+  rest_ = pool_->take();
+  rest_at_ = 0;
+  drop_kept_memory();
+}
+
+RecordReader::Passed RecordReader::pass_large() {
+  std::lock_guard lock(mutex_);
+  Passed passed;
+  if (fault_.fault != Fault::too_large || fault_.offset != file_offset_) return passed;
+  passed.length = load<uint64_t>(rest_->data() + rest_at_);
+  uint64_t left = passed.length;
+  size_t at = rest_at_ + kHeaderSize;
+  for (uint64_t place = file_offset_ + kHeaderSize;;) {
+    const size_t there = std::min<uint64_t>(left, rest_->size() - at);
+    passed.crc = crc32c_extend(passed.crc, rest_->data() + at, there);
+    left -= there;
+    place += there;
+    at += there;
+    if (left == 0 && rest_->size() - at >= kFooterSize) break;
+    // All of it was used but the start of the footer. Chunks may look at what was read first.
+    const size_t kept = rest_->size() - at;
+    std::shared_ptr<Buffer> next = pool_->take();
+    next->append(rest_->data() + at, kept);
+    rest_ = std::move(next);
+    at = 0;
+    const size_t wanted = std::min<uint64_t>(left + kFooterSize - kept, kPiece);
+    const size_t got = source_->read(place + kept, rest_->grow(wanted), wanted);
+    rest_->set_size(kept + got);
+    if (got != 0) continue;
+    source_ended_ = true;
+    const Fault changed = now(place + kept);
+    fault_.fault = passed.fault = changed != Fault::none ? changed : Fault::torn_payload;
+    return passed;
+  }
+  const bool sound = unmask_crc(load<uint32_t>(rest_->data() + at)) == passed.crc;
+  passed.fault = fault_.fault = sound ? Fault::none : Fault::bad_payload_crc;
+  if (!sound) return passed;
+  rest_at_ = at + kFooterSize;
+  file_offset_ += kFrameSize + passed.length;
+  ++next_record_;
+  std::memset(rest_->end(), 0, kPadding);
+  return passed;
 }
 
 RecordReader::Taken RecordReader::take(Chunk& chunk, size_t max_records, bool whole_count) {

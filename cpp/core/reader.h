@@ -86,6 +86,18 @@ class RecordReader {
   // gives the same fault with no record.
   ReadResult next(size_t max_records = SIZE_MAX, bool whole_count = false);
 
+  struct Passed {
+    Fault fault = Fault::too_large;  // none if it was passed
+    uint64_t length = 0;             // of its payload
+    uint32_t crc = 0;
+  };
+
+  // Checks the record that `next` has called too large, a piece at a time, and goes on behind it if it is
+  // sound. If not, `next` says what is wrong with it.
+  //
+  // REQUIRES: nobody else reads meanwhile
+  Passed pass_large();
+
   // Has `use` take the next `records` records a few at a time, told about how many bytes they are. Returns
   // the number of the first, or nothing, with nothing taken, unless it did: only small records are brought,
   // copied from maps for a single thread. `next` then tells what there is.
@@ -128,6 +140,7 @@ class RecordReader {
   Taken take(Chunk& chunk, size_t max_records, bool whole_count);
   ScanEnd fill(Chunk& chunk, size_t max_records, uint64_t max_bytes, bool whole_count, bool shared);
   void move_rest(size_t more);
+  void note_fault(ReadResult& result);
   bool is_alone() const;  // whether one thread has been taking records, and is this one
   void note_taker();
 

@@ -10,33 +10,38 @@ namespace {
 // the file would otherwise make salvaging quadratic.
 class RangeCrc {
  public:
-  explicit RangeCrc(Bytes file) : file_(file), prefixes_(1, 0) {}
+  explicit RangeCrc(const Sight& sight) : blocks_(sight), ends_(sight), prefixes_(1, 0) {}
 
-  // REQUIRES: start + size <= file.size()
+  // REQUIRES: start + size <= sight.size()
   uint32_t of(uint64_t start, uint64_t size) {
-    if (size <= 4 * kBlock) return crc32c(file_.subspan(start, size));
+    if (size <= 4 * kBlock) return crc32c_extend(0, ends_.at(start, size), size);
     const uint64_t first = (start + kBlock - 1) / kBlock, last = (start + size) / kBlock;
     while (prefixes_.size() <= last) {
       const uint64_t block = prefixes_.size() - 1;
-      prefixes_.push_back(crc32c_extend(prefixes_.back(), file_.data() + block * kBlock, kBlock));
+      prefixes_.push_back(crc32c_extend(prefixes_.back(), blocks_.at(block * kBlock, kBlock), kBlock));
     }
     // crc(a + b) is known for a = [0, first) and a + b = [0, last): taking a out leaves crc(b).
     const uint32_t middle = crc32c_combine(prefixes_[first], prefixes_[last], (last - first) * kBlock);
-    const uint32_t head = crc32c(file_.subspan(start, first * kBlock - start));
-    const Bytes tail = file_.subspan(last * kBlock, start + size - last * kBlock);
-    return crc32c_extend(crc32c_combine(head, middle, (last - first) * kBlock), tail.data(), tail.size());
+    const uint64_t before = first * kBlock - start, behind = start + size - last * kBlock;
+    const uint32_t head = crc32c_extend(0, ends_.at(start, before), before);
+    const uint32_t whole = crc32c_combine(head, middle, (last - first) * kBlock);
+    return crc32c_extend(whole, ends_.at(last * kBlock, behind), behind);
   }
 
  private:
   static constexpr uint64_t kBlock = 4096;
-  Bytes file_;
+  Sight blocks_, ends_;             // each reads on where it was
   std::vector<uint32_t> prefixes_;  // prefixes_[i] is the CRC of the first i blocks
 };
 
 class Salvager {
  public:
-  Salvager(Bytes window, uint64_t beyond, uint64_t nested_reach)
-      : window_(window), size_(window.size() + beyond), nested_reach_(nested_reach), crc_(window) {}
+  Salvager(const Sight& window, uint64_t beyond, uint64_t nested_reach)
+      : window_(window),
+        far_(window),
+        size_(window.size() + beyond),
+        nested_reach_(nested_reach),
+        crc_(window) {}
 
   Salvage run() {
     uint64_t at = 0;
@@ -72,7 +77,7 @@ class Salvager {
 
   bool payload_is_sound(uint64_t at, uint64_t length) {
     return mask_crc(crc_.of(at + kHeaderSize, length)) ==
-           load<uint32_t>(window_.data() + at + kHeaderSize + length);
+           load<uint32_t>(far_.at(at + kHeaderSize + length, kFooterSize));
   }
 
   // The payload's length, if a whole sound record starts here.
@@ -83,9 +88,10 @@ class Salvager {
 
   std::optional<uint64_t> record_at(uint64_t at, bool header_sound) {
     if (left(at) < kFrameSize || !in_sight(at, kHeaderSize)) return {};
-    const uint64_t length = load<uint64_t>(window_.data() + at);
+    const Header header(window_.at(at, kHeaderSize));
+    const uint64_t length = header.length;
     // Whether it fits comes first: it costs nothing, and in noise it hardly ever does.
-    if (!payload_fits(at, length) || header_is_sound(window_.data() + at) != header_sound) return {};
+    if (!payload_fits(at, length) || header.is_sound() != header_sound) return {};
     if (!in_sight(at, kFrameSize + length) || !payload_is_sound(at, length)) return {};
     return length;
   }
@@ -105,8 +111,9 @@ class Salvager {
     if (const auto confirmed = confirmed_at(at)) return keep({at, *confirmed, Found::How::bad_length_crc});
     if (out_of_sight_) return at;
 
-    const bool header = left(at) >= kHeaderSize && header_is_sound(window_.data() + at);
-    const uint64_t length = header ? load<uint64_t>(window_.data() + at) : 0;
+    const std::optional<uint64_t> told = sound_header(at);
+    const bool header = told.has_value();
+    const uint64_t length = told.value_or(0);
     if (header && payload_fits(at, length)) {
       // The length was right. If the file goes on soundly behind the frame, only this payload is lost; if
       // not, bytes were taken out of it or put in, and the next record is nearer or further than the length
@@ -157,12 +164,19 @@ class Salvager {
     return true;
   }
 
-  Found sound_record(uint64_t at) const { return {at, load<uint64_t>(window_.data() + at)}; }
+  // The length that a sound header says. REQUIRES: what there is of the header is in sight
+  std::optional<uint64_t> sound_header(uint64_t at) {
+    if (left(at) < kHeaderSize) return {};
+    const Header header(far_.at(at, kHeaderSize));
+    return header.is_sound() ? std::optional(header.length) : std::nullopt;
+  }
+
+  Found sound_record(uint64_t at) { return {at, load<uint64_t>(far_.at(at, kHeaderSize))}; }
 
   bool starts_record(uint64_t at) {
-    if (left(at) < kHeaderSize || !in_sight(at, kHeaderSize) || !header_is_sound(window_.data() + at))
-      return false;
-    return payload_fits(at, load<uint64_t>(window_.data() + at));
+    if (left(at) < kHeaderSize || !in_sight(at, kHeaderSize)) return false;
+    const std::optional<uint64_t> length = sound_header(at);
+    return length && payload_fits(at, *length);
   }
 
   // The first sound record that starts in [at, end), or `end`.
@@ -200,13 +214,13 @@ class Salvager {
     constexpr uint64_t kRun = 32;
     const bool torn = end == size_ && (header || end - start < kHeaderSize);
     Lost::What what = torn ? Lost::What::torn : header ? Lost::What::bad_payload : Lost::What::bad_length;
-    const uint64_t claimed = header ? load<uint64_t>(window_.data() + start) : 0;
+    const uint64_t claimed = header ? sound_record(start).length : 0;
     const uint64_t frame_end = !header ? start : claimed < left(start) ? start + kFrameSize + claimed : size_;
     uint64_t at = start;
     for (uint64_t zero = start; zero < end; ++zero) {
-      if (window_[zero] != 0) continue;
+      if (*window_.at(zero, 1) != 0) continue;
       uint64_t run_end = zero;
-      while (run_end < end && window_[run_end] == 0) ++run_end;
+      while (run_end < end && *window_.at(run_end, 1) == 0) ++run_end;
       const bool whole = zero == start && run_end == end;
       if (whole || (run_end - zero >= kRun && run_end > frame_end)) {
         if (at < zero) result_.lost.push_back({at, zero - at, what, before});
@@ -228,7 +242,8 @@ class Salvager {
       const uint64_t start = outer->offset + kHeaderSize;
       if (next < start + kFooterSize) continue;
       const uint64_t size = next - kFooterSize - start;
-      if (mask_crc(crc_.of(start, size)) != load<uint32_t>(window_.data() + next - kFooterSize)) continue;
+      if (mask_crc(crc_.of(start, size)) != load<uint32_t>(far_.at(next - kFooterSize, kFooterSize)))
+        continue;
       if (outer->found < result_.found.size()) {
         for (size_t i = outer->found; i < result_.found.size(); ++i) result_.found[i].nested = true;
         result_.lost.resize(outer->lost);
@@ -259,7 +274,8 @@ class Salvager {
     size_t lost;     // and how many ranges lost
   };
 
-  Bytes window_;
+  Sight window_;   // goes over the bytes from front to back
+  Sight far_;      // what stands elsewhere, here and there
   uint64_t size_;  // of the window and what is beyond
   uint64_t nested_reach_;
   RangeCrc crc_;
@@ -274,7 +290,7 @@ class Salvager {
 
 }  // namespace
 
-Salvage salvage(Bytes window, uint64_t beyond, uint64_t nested_reach) {
+Salvage salvage(const Sight& window, uint64_t beyond, uint64_t nested_reach) {
   return Salvager(window, beyond, nested_reach).run();
 }
 

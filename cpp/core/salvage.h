@@ -4,6 +4,8 @@
 // believed when both agree: 64 bits. See docs/format/records.md.
 #pragma once
 
+#include <algorithm>
+#include <functional>
 #include <vector>
 
 #include "core/framing.h"
@@ -50,6 +52,53 @@ struct Salvage {
 // Without a limit, nothing behind a damaged header could be decided before the end of the file is seen.
 inline constexpr uint64_t kNestedReach = uint64_t{16} << 20;
 
+// Bytes that are looked at where they are in memory, or that are read a piece at a time.
+class Sight {
+ public:
+  static constexpr uint64_t kPiece = uint64_t{256} << 10;
+
+  // Puts the bytes from this offset on there; throws if they cannot be had. May be called again for the same.
+  using Read = std::function<void(uint64_t offset, uint8_t* to, uint64_t size)>;
+
+  explicit Sight(Bytes bytes) : size_(bytes.size()), data_(bytes.data()), end_(bytes.size()) {}
+  Sight(uint64_t size, Read read, uint64_t piece = kPiece)
+      : size_(size), piece_size_(piece), read_(std::move(read)) {}
+
+  // One that looks at the same bytes, at places of its own.
+  Sight(const Sight& other)
+      : size_(other.size_),
+        piece_size_(other.piece_size_),
+        read_(other.read_),
+        data_(other.read_ ? nullptr : other.data_),
+        end_(other.read_ ? 0 : other.size_) {}
+  Sight& operator=(const Sight&) = delete;
+
+  uint64_t size() const { return size_; }
+
+  // These bytes, until the next call. REQUIRES: offset + count <= size()
+  const uint8_t* at(uint64_t offset, uint64_t count) {
+    if (offset < start_ || offset + count > end_) bring(offset, count);
+    return data_ + (offset - start_);
+  }
+
+ private:
+  void bring(uint64_t offset, uint64_t count) {
+    const uint64_t size = std::min(std::max(count, piece_size_), size_ - offset);
+    piece_.reserve(size);
+    end_ = start_ = 0;  // if reading fails, there is nothing
+    read_(offset, piece_.data(), size);
+    data_ = piece_.data();
+    start_ = offset;
+    end_ = offset + size;
+  }
+
+  uint64_t size_, piece_size_ = 0;
+  Read read_;
+  const uint8_t* data_ = nullptr;
+  uint64_t start_ = 0, end_ = 0;  // of what is in memory
+  Buffer piece_;
+};
+
 // `window` is a file, or a part of it with `beyond` bytes of the file behind it. What is decided of a part is
 // what would be decided of the whole; more bytes are needed for the rest. With no byte beyond, all is
 // decided.
@@ -59,6 +108,10 @@ inline constexpr uint64_t kNestedReach = uint64_t{16} << 20;
 //
 // REQUIRES: window.size() + beyond < 2^64; a part starts where the file does, or where an earlier one was
 // decided
-Salvage salvage(Bytes window, uint64_t beyond = 0, uint64_t nested_reach = kNestedReach);
+Salvage salvage(const Sight& window, uint64_t beyond = 0, uint64_t nested_reach = kNestedReach);
+
+inline Salvage salvage(Bytes window, uint64_t beyond = 0, uint64_t nested_reach = kNestedReach) {
+  return salvage(Sight(window), beyond, nested_reach);
+}
 
 }  // namespace recordkit

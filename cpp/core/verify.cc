@@ -8,6 +8,7 @@ namespace {
 
 constexpr uint64_t kIdentity = 12;
 constexpr uint64_t kWindow = uint64_t{8} << 20;  // mapped at a time, so that memory stays flat
+constexpr uint64_t kLargest = 4 * kWindow;       // of a record that is checked in a map, for the same reason
 
 // The CRC of a payload where it is; false where it may not be touched.
 bool crc_in_place(Watch& watch, const uint8_t* payload, uint64_t length, uint32_t& crc) {
@@ -83,7 +84,7 @@ Checked check_mapped(int descriptor, uint64_t offset, uint64_t most_bytes) {
     Checked checked;
     const uint64_t needed = check_window({map->data(), map->size()}, offset - from, checked);
     if (!map->is_whole()) return {};
-    if (checked.size != 0 || needed <= size) return checked;
+    if (checked.size != 0 || needed <= size || needed > kLargest) return checked;
     size = needed;
   }
 }

@@ -1,5 +1,6 @@
 #include "core/pool.h"
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <thread>
@@ -11,18 +12,8 @@
 namespace recordkit {
 namespace {
 
-// Other tests have left some.
-void empty_the_pool() {
-  for (size_t wanted = kLargePiece; wanted <= kMostKept; wanted *= 2) {
-    for (int i = 0; i < 30; ++i) {
-      size_t size = wanted;
-      std::free(take_memory(size));
-    }
-  }
-}
-
 TEST(a_large_piece_is_used_again_and_a_small_one_is_none_of_it) {
-  empty_the_pool();
+  drop_kept_memory();  // other tests have left some
   const size_t size = size_t{9} << 20;
   size_t first_size = size, small = 1 << 20, again_size = size - 5, other_size = size;
   void* const first = take_memory(first_size);
@@ -42,23 +33,29 @@ TEST(a_large_piece_is_used_again_and_a_small_one_is_none_of_it) {
 }
 
 TEST(no_more_is_kept_than_may_be) {
-  empty_the_pool();
-  constexpr size_t kSize = size_t{10} << 20;
-  std::vector<std::pair<void*, size_t>> pieces, taken;
-  for (int i = 0; i < 20; ++i) {
-    size_t size = kSize;
-    void* const piece = take_memory(size);
-    pieces.push_back({piece, size});
+  constexpr size_t kSize = size_t{10} << 20, kAt = size_t{5} << 20;
+  drop_kept_memory();  // other tests have left some
+  std::vector<std::pair<uint8_t*, size_t>> pieces;
+  const auto take_all = [&] {
+    for (int i = 0; i < 40; ++i) {
+      size_t size = kSize;
+      auto* const piece = static_cast<uint8_t*>(take_memory(size));
+      pieces.push_back({piece, size});
+    }
+  };
+  take_all();
+  for (const auto& [piece, size] : pieces) {
+    std::memset(piece + kAt, 77, 100);
+    give_memory_back(piece, size);
   }
-  for (const auto& [piece, size] : pieces) give_memory_back(piece, size);
+  pieces.clear();
 
+  take_all();
   size_t again = 0;
-  for (int i = 0; i < 20; ++i) {
-    size_t size = kSize - 1;
-    taken.push_back({take_memory(size), size});
-    if (size != kSize - 1) again += size;  // a fresh one is not larger
-  }
-  for (const auto& [piece, size] : taken) std::free(piece);
+  for (const auto& [piece, size] : pieces)
+    if (std::count(piece + kAt, piece + kAt + 100, 77) == 100) again += size;
+  for (const auto& [piece, size] : pieces) give_memory_back(piece, size);
+  drop_kept_memory();
 
   CHECK(again >= kSize);
   CHECK(again <= kMostKept);

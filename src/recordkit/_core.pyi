@@ -3,6 +3,7 @@ The C++ core of recordkit: facts and hot loops. Its users are records.py, exampl
 """
 
 from collections.abc import (
+    Callable,
     Iterable,
     Iterator,
     Mapping,
@@ -111,9 +112,19 @@ class Reader:
         Return (chunk, fault, offset): exactly `records` records unless the file ends, or about `chunk_bytes` of them.
         """
 
+    def pass_large(self) -> tuple[int, int, int]:
+        """
+        Check the record that `next` has called too large, a piece at a time, and go on behind it. Return (fault, length, crc).
+        """
+
 def salvage(data: object, beyond: int = 0) -> tuple[list[tuple[int, int, int, bool]], list[tuple[int, int, int, int]], int, int]:
     """
     Return what can be shown to be intact, (offset, length, how, nested), what is lost, (offset, length, what, records before), up to where that is decided, and up to where behind it no sound record starts. `beyond` is how many bytes of the file follow `data`.
+    """
+
+def salvage_at(read_at: Callable, offset: int, size: int, beyond: int = 0) -> tuple[list[tuple[int, int, int, bool]], list[tuple[int, int, int, int]], int, int]:
+    """
+    Return what `salvage` does of the bytes that `read_at(offset, size)` gives, a small piece at a time.
     """
 
 def hop_over(descriptor: int, offset: int, max_records: int, most_mapped: int) -> tuple[numpy.typing.NDArray[numpy.uint64], numpy.typing.NDArray[numpy.uint32], int, int]:

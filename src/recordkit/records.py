@@ -12,7 +12,7 @@ import zlib
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal, cast
 
 from recordkit import _core
 from recordkit._core import Chunk
@@ -42,6 +42,8 @@ __all__ = [
 ]
 
 NO_LIMIT = 2**64 - 1
+LARGE_BYTES = 16 << 20  # where payloads are only checked, a longer one is read a piece at a time
+_FRAME = 16
 CHUNK_BYTES = 1 << 20  # of what was measured, the best: the system copies less at a time more slowly
 
 # One sentence a fault, in the order of the core's enum. Kinds are what `CorruptRecordError.kind` says.
@@ -226,7 +228,7 @@ class Reader:
             _descriptor_of(file), chunk_bytes, max_record_bytes, offset, first_record, mapped_at_most(), had
         )
         self._from_start = first_record == 0
-        self._pending: CorruptRecordError | None = None
+        self._fault: tuple[int, int, int] | None = None  # the first one: which, of which record, and where
         self._lock = threading.Lock()
 
     def read(self, records: int | None = None) -> Chunk | None:
@@ -256,23 +258,55 @@ class Reader:
         if records is not None and records < 1:
             message = f"records is a number from 1 up, found {records!r}"
             raise ValueError(message)
-        if self._pending is not None:
-            raise self._pending
+        self._raise_fault()
 
     def _found(self, found: Chunk, fault: int, offset: int) -> Chunk | None:
         if fault:
-            record = found.first_record + len(found)
-            if fault == _CUT_SHORT:
-                error = cut_short(self._path, *self._core.sizes, record=record, offset=offset)
-            else:
-                error = corrupt(fault, path=self._path, record=record, offset=offset, checked=self._from_start)
             with self._lock:
                 # Threads may meet several; the first in the file counts.
-                if self._pending is None or offset < (self._pending.offset or 0):
-                    self._pending = error
+                if self._fault is None or offset < self._fault[2]:
+                    self._fault = fault, found.first_record + len(found), offset
             if not len(found):
-                raise self._pending
+                self._raise_fault()
         return found if len(found) else None
+
+    @property
+    def failure(self) -> CorruptRecordError | None:
+        """What the next call raises."""
+        if self._fault is None:
+            return None
+        fault, record, offset = self._fault
+        if fault == _CUT_SHORT:
+            return cut_short(self._path, *self._core.sizes, record=record, offset=offset)
+        return corrupt(fault, path=self._path, record=record, offset=offset, checked=self._from_start)
+
+    def _raise_fault(self) -> None:
+        # A new one each time, which no name here is given: with its traceback it would keep what it has met alive.
+        if self._fault is not None:
+            raise cast("CorruptRecordError", self.failure)
+
+    def pass_large(self) -> tuple[int, bytes]:
+        """Check the record that `read` has called too large without keeping it, and go on behind it.
+
+        Return the size of its frame, and its length and CRC as `Chunk.identity` has them. Nobody else may read
+        meanwhile.
+
+        Raises:
+            CorruptRecordError: It is not sound.
+
+        >>> import io
+        >>> reader = Reader(io.BytesIO(pack(b"large") + pack(b"one")), max_record_bytes=4)
+        >>> try:
+        ...     reader.read()
+        ... except CorruptRecordError as error:
+        ...     print(error.kind, reader.pass_large()[0], list(reader.read()))
+        too_large 21 [b'one']
+        """
+        fault, length, crc = self._core.pass_large()
+        if self._fault is not None:
+            self._fault = (fault, *self._fault[1:]) if fault else None
+        self._raise_fault()
+        return length + _FRAME, length.to_bytes(8, "little") + crc.to_bytes(4, "little")
 
     @property
     def path(self) -> str | None:
@@ -489,7 +523,7 @@ def _frames(
 
 
 def _text_mode(view: memoryview, *, whole: bool) -> Diagnosis | None:
-    data = bytes(view)
+    data = view.obj if isinstance(view.obj, bytes) and len(view.obj) == len(view) else bytes(view)
     if b"\n" in data and data.count(b"\r\n") == data.count(b"\n"):
         undone, fault, _ = _core.scan(data.replace(b"\r\n", b"\n"), NO_LIMIT)
         torn = _FAULTS[fault][0] in ("torn_header", "torn_payload") and not whole

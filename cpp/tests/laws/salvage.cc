@@ -118,6 +118,20 @@ void check_windows_make_no_difference(Bytes file) {
   }
 }
 
+// Nor does reading them a piece at a time.
+void check_pieces_make_no_difference(Bytes file) {
+  const auto read = [&](uint64_t offset, uint8_t* to, uint64_t size) {
+    CHECK(offset + size <= file.size());
+    std::copy_n(file.data() + offset, size, to);
+  };
+  const Salvage whole = salvage(file);
+  for (const uint64_t piece : {1, 40}) {
+    const Salvage read_in_pieces = salvage(Sight(file.size(), read, piece));
+    CHECK(read_in_pieces.found == whole.found);
+    CHECK(read_in_pieces.lost == whole.lost);
+  }
+}
+
 }  // namespace
 
 void salvage_law(Bytes file) {
@@ -129,6 +143,7 @@ void salvage_law(Bytes file) {
   check_counts_before(salvaged);
   check_zeros_are_zeros(file, salvaged.lost);
   check_windows_make_no_difference(file);
+  check_pieces_make_no_difference(file);
 }
 
 }  // namespace recordkit

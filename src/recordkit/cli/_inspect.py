@@ -84,7 +84,7 @@ def inspect(dataset: Dataset) -> Facts:
     files = dataset.shards
     chosen = [files[len(files) * at // min(_FILES, len(files))] for at in range(min(_FILES, len(files)))]
     parts = [_start(file, _BYTES // len(chosen), -(-_RECORDS // len(chosen)), damage) for file in chosen]
-    chunk = _core.join([part for part, _ in parts])
+    chunk = _joined([part for part, _ in parts])
     survey = examples.survey(chunk)
     listed = _are_lists_with_context(survey, chunk)
     if listed:
@@ -134,7 +134,12 @@ def _start(file: RecordFile, size: int, count: int, damage: list[Damage]) -> tup
             chunks.append(chunk.slice(0, min(len(chunk), count - seen)))
             held += chunk.nbytes
         seen += len(chunk)
-    return _core.join(chunks), seen
+    return _joined(chunks), seen
+
+
+def _joined(chunks: list[Chunk]) -> Chunk:
+    """Return all records in one chunk; a single one as it is, for it may be large."""
+    return chunks[0] if len(chunks) == 1 else _core.join(chunks)
 
 
 def _as_damage(error: CorruptRecordError, file: RecordFile) -> Damage:
@@ -192,11 +197,11 @@ def _layer_words(layer: Any) -> str:
 
 
 def _message(survey: Survey, chunk: Chunk, *, damaged: bool, told: bool) -> str:
-    payloads = [chunk[number] for number in range(min(len(chunk), 64))]
-    if not payloads:
+    if not len(chunk):
         return "not known: no record is sound" if damaged else "none: there is no record"
     if told or survey.features or survey.lists:
         return survey.message
+    payloads = [chunk[number] for number in range(min(len(chunk), 64))]
     if not any(payloads):
         return "none: the payloads are empty"
     if any(b"brain.Event:" in payload[:64] for payload in payloads[:1]):

@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from ._bytes import ByteFile
     from ._options import Compression
 
-_DIAGNOSED_WHOLE: Final = 256 << 20
+_DIAGNOSED_WHOLE: Final = 32 << 20
 _DIAGNOSED: Final = 16 << 20
 _FRAME: Final = 16
+_PIECE: Final = 1 << 20
 _TORN_PAYLOAD: Final = 3  # what the core says of a sound header and nothing behind it
 ACCEPTED: Final = ("unmasked_crc", "zlib_crc", "zero_crc", "big_endian", "lf_to_crlf")  # what `repair` can take
 
@@ -66,8 +67,10 @@ def _is_sound(file: ByteFile, offset: int) -> bool:
     length = int.from_bytes(header[:8], "little")
     if len(header) < 12 or _core.scan(header, NO_LIMIT)[1] != _TORN_PAYLOAD or length + _FRAME > file.size - offset:
         return False
-    found, fault, _ = _core.scan(file.read_at(offset, length + _FRAME), NO_LIMIT)
-    return not fault and len(found) == 1
+    crc, at, end = 0, offset + 12, offset + 12 + length
+    while at < end and (piece := file.read_at(at, min(_PIECE, end - at))):
+        crc, at = _core.crc32c(piece, crc), at + len(piece)
+    return file.read_at(at, 4) == _core.mask_crc(crc).to_bytes(4, "little")
 
 
 def diagnosed(file: ByteFile) -> records.Diagnosis | None:

@@ -74,6 +74,12 @@ class Trouble(Exception):  # noqa: N818 - it never leaves the package
         return CorruptRecordError(message, path=path, offset=self.start, kind=self.kind)
 
 
+class _Readable(Protocol):
+    """What is used of a file to look at bytes of it."""
+
+    def read_at(self, offset: int, size: int, /) -> bytes: ...
+
+
 class _Stream(Protocol):
     """What is used of a decompressobj."""
 
@@ -198,7 +204,8 @@ class Inflater:
         if not head:
             return False
         if self._members and (self._compression == "zlib" or not b"\x1f\x8b".startswith(bytes(head[:2]))):
-            raise self._trouble(Fault.ZEROS if all_zeros(self._file, self.start) else Fault.TRAILING)
+            zeros = all_zeros(self._file, self.start, self._file.size)
+            raise self._trouble(Fault.ZEROS if zeros else Fault.TRAILING)
         self._body = self._input.at = self.start + self._header_bytes()
         self._members += 1
         self._stream = self._library.decompressobj(-zlib.MAX_WBITS)
@@ -276,9 +283,8 @@ class Inflater:
         self._feed = max(_FIRST_FEED, min(self._most_feed, self._input.at - self.start))
 
 
-def all_zeros(file: ByteFile, start: int, end: int | None = None) -> bool:
-    """Return whether there are only zeros from `start` on."""
-    end = file.size if end is None else end
+def all_zeros(file: _Readable, start: int, end: int) -> bool:
+    """Return whether there are only zeros from `start` to `end`."""
     while start < end:
         piece = file.read_at(start, min(_PIECE, end - start))
         if piece.count(0) < len(piece):

@@ -314,7 +314,7 @@ class RecordFile:
             return _LocalReader(source, **options)
         else:
             source = Sequential(file, offset)
-        return _FileReader(cast("IO[bytes]", source), **options)
+        return Reader(cast("IO[bytes]", source), **options)
 
     # --- At any place
 
@@ -423,6 +423,7 @@ class RecordFile:
             starts, sizes = self._look_up(look)
             chunk, fault = self._read(starts, sizes, numbers)
             if fault and not self._places_are_sure and self._renew():
+                del chunk  # so that no two are in memory, which may be large
                 starts, sizes = self._look_up(look)
                 chunk, fault = self._read(starts, sizes, numbers)
         except IndexError:
@@ -531,16 +532,7 @@ def _restored(file: ByteFile, shard: Shard | None, open_files: OpenFiles, limit:
     return RecordFile(file, shard, open_files, max_record_bytes=limit)
 
 
-class _FileReader(Reader):
-    """A reader that tells its failure before it raises it: the thread that meets it may not be the next to read."""
-
-    @property
-    def failure(self) -> CorruptRecordError | None:
-        """What the next call raises."""
-        return self._pending
-
-
-class _LocalReader(_FileReader):
+class _LocalReader(Reader):
     """A reader of a file that is closed with it."""
 
     def __init__(self, file: LocalFile, **options: Any) -> None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ._bytes import ByteFile
     from ._members import Member
 
+_PIECE = 1 << 20  # read at once: what is read is in memory twice
 _GROUP_BYTES = 4 << 20  # of uncompressed records: several members, so that few batches lie across two chunks
 
 
@@ -52,9 +53,9 @@ class Sequential:
         self._at = offset
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the buffer as far as it goes, and say how far."""
+        """Put the next bytes into the buffer, and say how many; 0 only at the end."""
         view = memoryview(buffer).cast("B")
-        piece = self._file.read_at(self._at, len(view))
+        piece = self._file.read_at(self._at, min(len(view), _PIECE))
         view[: len(piece)] = piece
         self._at += len(piece)
         if not piece and len(view):
@@ -199,12 +200,12 @@ class SkippingStream:
         max_record_bytes: int,
         first: int = 0,
     ) -> None:
-        self._stream = stream
+        self._stream: Stream | None = stream
         self._file = file
         self._compression = compression
         self._tell = tell
         self._limit = max_record_bytes
-        self._walk: Iterator[Chunk | Damage] | None = None
+        self._walk: Iterator[Chunk | Damage] = iter(())
         self._next = first
         self._lock = threading.Lock()
 
@@ -222,13 +223,14 @@ class SkippingStream:
             return chunk
 
     def _read(self, records: int | None) -> Chunk | None:
-        if self._walk is None:
+        if self._stream is not None:
             try:
                 return self._stream.read(records)
             except CorruptRecordError as error:
                 if error.kind in CHANGED:
                     raise
-                self._walk = self._behind(error)
+                self._stream = None  # it may hold all that it has read of a large record
+                self._walk = self._behind(error.with_traceback(None))
         for found in self._walk:
             if isinstance(found, Damage):
                 self._next = max(self._next, found.next_record)

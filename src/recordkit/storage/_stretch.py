@@ -34,8 +34,15 @@ class Source(Protocol):
 
     def read_at(self, offset: int, size: int) -> bytes: ...
 
-    def left(self, offset: int) -> int:
-        """Return how many bytes there are from `offset` on, or a very large number if that is not known yet."""
+    def left(self, offset: int, size: int = 0) -> int:
+        """Return how many bytes there are from `offset` on, or a very large number if that is not known yet.
+
+        Where there are fewer than `size`, it is known.
+        """
+        ...
+
+    def taken(self, offset: int, size: int) -> Buffer:
+        """Return bytes that will not be asked for again, nor any before them."""
         ...
 
     def opened(self, offset: int) -> int | IO[bytes]:
@@ -54,9 +61,9 @@ class Plain:
     def __init__(self, file: ByteFile) -> None:
         self._file = file
         self.had = file.had or file.size if isinstance(file, LocalFile) else 0
-        self.read_at = file.read_at
+        self.read_at = self.taken = file.read_at
 
-    def left(self, offset: int) -> int:
+    def left(self, offset: int, size: int = 0) -> int:
         return max(0, self._file.size - offset)
 
     def opened(self, offset: int) -> int | IO[bytes]:
@@ -89,8 +96,7 @@ class Stretch:
         return self.gap is None
 
     def read_at(self, offset: int, size: int) -> bytes:
-        while self.end < offset + size and not self._ended:
-            self._pull()
+        self.left(offset, size)
         begin = offset - self._start
         return bytes(memoryview(self._bytes)[begin : begin + size])
 
@@ -104,8 +110,17 @@ class Stretch:
         self.end += len(piece)
         self._start = self.end - len(self._bytes)
 
-    def left(self, offset: int) -> int:
+    def left(self, offset: int, size: int = 0) -> int:
+        while self.end < offset + size and not self._ended:
+            self._pull()
         return max(0, self.end - offset) if self._ended else _UNKNOWN
+
+    def taken(self, offset: int, size: int) -> Buffer:
+        self.left(offset, size)
+        del self._bytes[: offset - self._start]
+        data, self._bytes = self._bytes, self._bytes[size:]
+        self._start = self._needed = offset + len(data) - len(self._bytes)
+        return memoryview(data)[:size]
 
     def opened(self, offset: int) -> int | IO[bytes]:
         return _Opened(self, offset).file

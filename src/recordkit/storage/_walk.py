@@ -6,16 +6,18 @@ file. The rules are written down in docs/format/records.md.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, cast
 
 from recordkit import _core, records
 from recordkit.errors import CorruptRecordError
-from recordkit.records import CHANGED, NO_LIMIT
+from recordkit.records import CHANGED, LARGE_BYTES, NO_LIMIT
 
 from ._bytes import check_uncut
 from ._damage import Damage
 from ._explain import unstable_words
+from ._inflate import all_zeros
 from ._members import members_of
 from ._segments import segments
 from ._stretch import Plain, Stretch
@@ -38,9 +40,34 @@ _CHUNK: Final = 1 << 20
 _WINDOW: Final = 1 << 20
 _GIVE_UP: Final = 32 << 20  # a window in which no record starts is not made larger than this
 _FRAME: Final = 16
+_TORN_HEADER: Final = 1  # faults, as the core numbers them
+_BAD_LENGTH: Final = 2
 
 _LOST: Final = ("bad_length", "bad_payload", "torn", "zeros")  # as the core counts them
 _JOINED: Final = ("bad_length", "zeros")
+
+
+@dataclass(frozen=True)
+class Passed:
+    """A large record that was checked and not kept: of a `Chunk`, what is known of it.
+
+    Attributes:
+        first_record: Its number.
+        file_offset: Where it starts.
+        nbytes: The size of its frame.
+    """
+
+    first_record: int
+    file_offset: int
+    nbytes: int
+    _identity: bytes
+
+    def __len__(self) -> int:
+        return 1
+
+    def identity(self) -> bytes:
+        """Return its length and CRC."""
+        return self._identity
 
 
 def walk(
@@ -79,12 +106,26 @@ def walk(
     [b'good']
     """
     if compression is None:
-        yield from _Walker(Plain(file), file.name, offset, record, max_record_bytes, nested=nested).items(fault)
+        walker = _Walker(Plain(file), file.name, offset, record, max_record_bytes, nested=nested)
+        yield from cast("Iterator[Chunk | Damage]", walker.items(fault))
     elif offset:
         message = f"{file.name}: only a plain file can be gone through from the middle on"
         raise ValueError(message)
     else:
-        yield from _walk_compressed(file, compression, record, max_record_bytes, nested=nested)
+        found = _walk_compressed(file, compression, record, max_record_bytes, nested=nested)
+        yield from cast("Iterator[Chunk | Damage]", found)
+
+
+def walk_checking(
+    file: ByteFile, compression: Compression, *, offset: int = 0, record: int = 0
+) -> Iterator[Chunk | Passed | Damage]:
+    """Yield what `walk` does, and in place of a large record what is known of it, so that memory stays flat.
+
+    What a compressed file holds of a damaged record is in memory all the same.
+    """
+    if compression is None:
+        return _Walker(Plain(file), file.name, offset, record, NO_LIMIT, nested=False, pass_large=True).items()
+    return _walk_compressed(file, compression, record, NO_LIMIT, nested=False, pass_large=True)
 
 
 # --- Going through them
@@ -107,6 +148,7 @@ class _Walker:
         max_record_bytes: int,
         *,
         nested: bool,
+        pass_large: bool = False,
         raw: bool = False,
     ) -> None:
         self.at = at
@@ -115,11 +157,12 @@ class _Walker:
         self._path = path
         self._most = max_record_bytes
         self._nested = nested
+        self._pass_large = pass_large
         self._raw = raw
         self._window = _WINDOW
         self._outer = record  # the number of the damaged record that nested ones stand in
 
-    def items(self, fault: CorruptRecordError | None = None) -> Iterator[Chunk | Damage]:
+    def items(self, fault: CorruptRecordError | None = None) -> Iterator[Chunk | Passed | Damage]:
         """Yield chunks and damage; of the fault first, if one is known."""
         held: Damage | None = None
         for item in self._items(fault):
@@ -134,7 +177,7 @@ class _Walker:
         if held is not None:
             yield held
 
-    def _items(self, fault: CorruptRecordError | None) -> Iterator[Chunk | Damage]:
+    def _items(self, fault: CorruptRecordError | None) -> Iterator[Chunk | Passed | Damage]:
         while fault is not None or (fault := (yield from self._sound())) is not None:
             if fault.kind in CHANGED:
                 raise fault
@@ -145,22 +188,22 @@ class _Walker:
             self._source.forget(self.at)
             fault = None
 
-    def _sound(self) -> Generator[Chunk, None, CorruptRecordError | None]:
+    def _sound(self) -> Generator[Chunk | Passed, None, CorruptRecordError | None]:
         """Give records up to the first fault, and return it."""
         reader = records.Reader(
             self._source.opened(self.at),
             path=self._path,
             chunk_bytes=_CHUNK,
-            max_record_bytes=self._most,
+            max_record_bytes=min(self._most, LARGE_BYTES),
             offset=self.at,
             first_record=self.record,
             had=self._source.had,
         )
         while True:
             try:
-                chunk = reader.read()
+                chunk = self._next(reader)
             except CorruptRecordError as fault:
-                return fault
+                return fault.with_traceback(None)  # which would keep all alive that was read
             if chunk is None:
                 return None
             self.at = chunk.file_offset + chunk.nbytes
@@ -168,9 +211,31 @@ class _Walker:
             self._source.forget(self.at)
             yield chunk
 
+    def _next(self, reader: records.Reader) -> Chunk | Passed | None:
+        try:
+            return reader.read()
+        except CorruptRecordError as fault:
+            if fault.kind != "too_large" or self._length > self._most:
+                raise
+        return self._large(*reader.pass_large())
+
+    @property
+    def _length(self) -> int:
+        """What the next header says."""
+        return int.from_bytes(self._source.read_at(self.at, 8), "little")
+
+    def _large(self, size: int, identity: bytes) -> Chunk | Passed:
+        """Return a record that was checked a piece at a time: what it may hold is not read before it is known sound."""
+        if self._pass_large:
+            return Passed(self.record, self.at, size, identity)
+        chunk, fault, _ = _core.scan(self._source.taken(self.at, size), NO_LIMIT, self.at, self.record)
+        if fault:  # it has changed since it was checked
+            raise records.corrupt(fault, path=self._path, record=self.record, offset=self.at)
+        return chunk
+
     def _too_large(self) -> Damage | None:
         """Pass over a record that is there and larger than allowed; None if the file ends inside it."""
-        length = int.from_bytes(self._source.read_at(self.at, 8), "little")
+        length = self._length
         if length + _FRAME > self._source.left(self.at):
             return None
         self.at += length + _FRAME
@@ -178,12 +243,11 @@ class _Walker:
 
     def _salvaged(self, fault: CorruptRecordError) -> Iterator[Chunk | Damage]:
         """Give what a window behind a fault holds."""
-        window, found, lost, decided = self._decided()
+        there, found, lost, decided = self._decided()
         start, self.at = self.at, self.at + decided
-        if not window or (found and (found[0][0], found[0][2]) == (0, 0) and not found[0][3]):
+        if not there or (found and (found[0][0], found[0][2]) == (0, 0) and not found[0][3]):
             length = found[0][1] + _FRAME if found else 0
-            yield self._damage("unstable_read", start, length, unstable_words(fault, still_there=bool(window)))
-        view = memoryview(window)
+            yield self._damage("unstable_read", start, length, unstable_words(fault, still_there=there))
         for kind, group in groupby(sorted([*found, *map(_as_lost, lost)]), self._sort):
             if kind == "lost":
                 for offset, length, what, _ in group:
@@ -195,32 +259,42 @@ class _Walker:
                     yield self._left_out(start + offset, length)
             elif kind == "confirmed":
                 for record in group:
-                    yield from self._confirmed(view, start, record)
+                    yield from self._confirmed(start, record)
             else:
                 inside = list(group)
                 if kind == "sound":
-                    for chunk in self._chunks(view, start, inside, self.record):
+                    for chunk in self._chunks(start, inside, self.record):
                         yield self._counted(chunk)
                 else:
                     yield self._nested_damage(start, inside)
                     if self._nested:
-                        yield from self._chunks(view, start, inside, self._outer)
+                        yield from self._chunks(start, inside, self._outer)
 
-    def _decided(self) -> tuple[bytes, list[_Found], list[_Lost], int]:
-        """Return a window that is large enough to decide something, what is decided, and up to where."""
+    def _decided(self) -> tuple[bool, list[_Found], list[_Lost], int]:
+        """Return whether bytes are left, what is decided of a window that is large enough for it, and up to where."""
         size = self._window
         self._window = _WINDOW
         while True:
-            window = self._source.read_at(self.at, size)
-            beyond = max(0, self._source.left(self.at) - len(window)) if len(window) == size else 0
-            found, lost, decided, searched = _core.salvage(window, beyond)
-            if decided or not window:
-                return window, found, lost, decided
+            left = self._source.left(self.at, size)
+            there = min(size, left)
+            try:
+                found, lost, decided, searched = _core.salvage_at(self._source.read_at, self.at, there, left - there)
+            except BufferError:  # fewer bytes came than there were
+                now = self.at + self._source.left(self.at)
+                raise records.cut_short(
+                    self._path, self._source.had, now, record=self.record, offset=self.at
+                ) from None
+            if decided or not there:
+                return there > 0, found, lost, decided
             if searched and size >= _GIVE_UP:
                 self._window = size
-                zeros = window.count(0, 0, searched) == searched
-                return window, [], [(0, searched, _LOST.index("zeros" if zeros else "bad_length"), 0)], searched
-            size *= 2
+                zeros = all_zeros(self._source, self.at, self.at + searched)
+                return True, [], [(0, searched, _LOST.index("zeros" if zeros else "bad_length"), 0)], searched
+            # A record that is longer than the window, and the one behind it, but not much more: memory grows with it.
+            size = max(2 * size, _WINDOW + self._length) if self._header_is_sound() else 2 * size
+
+    def _header_is_sound(self) -> bool:
+        return _core.scan(self._source.read_at(self.at, 12), NO_LIMIT)[1] not in (_TORN_HEADER, _BAD_LENGTH)
 
     def _sort(self, record: _Found) -> Literal["lost", "too_large", "confirmed", "nested", "sound"]:
         _, length, how, nested = record
@@ -232,17 +306,18 @@ class _Walker:
             return "nested"
         return "confirmed" if how else "sound"
 
-    def _confirmed(self, view: memoryview, start: int, record: _Found) -> Iterator[Chunk | Damage]:
+    def _confirmed(self, start: int, record: _Found) -> Iterator[Chunk | Damage]:
         offset, length, _, _ = record
         words = "the length's checksum is damaged; the payload's confirms the record, which is kept"
         yield self._damage("bad_length_crc", start + offset, length + _FRAME, words)
-        payload = view[offset + 12 : offset + 12 + length]
-        yield self._counted(_core.pack([payload], start + offset, self.record))
+        frame = bytearray(self._source.read_at(start + offset, length + _FRAME))
+        frame[8:12] = _core.mask_crc(_core.crc32c(frame[:8])).to_bytes(4, "little")
+        yield self._counted(_core.scan(frame, NO_LIMIT, start + offset, self.record)[0])
 
-    def _chunks(self, view: memoryview, start: int, inside: Iterable[_Found], record: int) -> Iterator[Chunk]:
+    def _chunks(self, start: int, inside: Iterable[_Found], record: int) -> Iterator[Chunk]:
         """Give records of a window, numbered from `record` on; those that touch each other together."""
         for begin, end in _runs(inside):
-            chunk, _, _ = _core.scan(view[begin:end], NO_LIMIT, start + begin, record)
+            chunk, _, _ = _core.scan(self._source.read_at(start + begin, end - begin), NO_LIMIT, start + begin, record)
             yield chunk
             record += len(chunk)
 
@@ -322,14 +397,22 @@ def _go_on(held: Damage, item: Damage) -> bool:
 
 
 def _walk_compressed(
-    file: ByteFile, compression: Literal["gzip", "zlib"], record: int, max_record_bytes: int, *, nested: bool
-) -> Iterator[Chunk | Damage]:
+    file: ByteFile,
+    compression: Literal["gzip", "zlib"],
+    record: int,
+    max_record_bytes: int,
+    *,
+    nested: bool,
+    pass_large: bool = False,
+) -> Iterator[Chunk | Passed | Damage]:
     """Walk through each stretch between gaps. What is lost on either side of a gap is told with the gap."""
     pieces = segments(file, compression, nested=nested)
     start, gap, lost, before = 0, None, record, 0
     while True:
         stretch = Stretch(pieces, start)
-        walker = _Walker(stretch, file.name, start, record, max_record_bytes, nested=nested, raw=True)
+        walker = _Walker(
+            stretch, file.name, start, record, max_record_bytes, nested=nested, pass_large=pass_large, raw=True
+        )
         tail, torn = 0, None
         for item in walker.items():
             loss = item if isinstance(item, Damage) and item.kind in _LOSSES else None

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from recordkit import _core
 from recordkit.errors import CorruptRecordError, StorageError, WrongFileError
 from recordkit.memory import mapped_at_most
-from recordkit.records import CHANGED, CHUNK_BYTES, Reader
+from recordkit.records import CHANGED, CHUNK_BYTES, LARGE_BYTES, NO_LIMIT, Reader
 from recordkit.storage import Damage, LocalFile, PipeFile, _disk, walk
 from recordkit.storage._bytes import check_uncut
 from recordkit.storage._checkpoints import Checkpoints
@@ -29,6 +29,7 @@ from recordkit.storage._inflate import Inflated
 from recordkit.storage._members import members_of
 from recordkit.storage._sniff import compression_of
 from recordkit.storage._streams import MemberStream, Sequential
+from recordkit.storage._walk import Passed, walk_checking
 
 from ._verify_manifest import IndexCheck, Part, Sums, against_manifest
 from ._verify_report import FileReport, Verdict
@@ -189,8 +190,12 @@ class _Check:
         return (time.perf_counter() - started) / (self._at - before) if self._at > before else math.inf
 
     def _take_some(self) -> None:
-        for chunk in islice(self._reader(), _SOME_CHUNKS):
-            self._take(chunk)
+        reader = self._reader()
+        try:
+            for chunk in islice(reader, _SOME_CHUNKS):
+                self._take(chunk)
+        except CorruptRecordError as error:
+            self._take_large(reader, error)
 
     def _take_mapped(self) -> bool:
         """Take the next sound records as they are in the page cache; False where only reading them tells more."""
@@ -208,10 +213,16 @@ class _Check:
             source,
             path=self._file.name,
             chunk_bytes=CHUNK_BYTES,
+            max_record_bytes=self._most,
             offset=self._at,
             first_record=self._sums.records,
             had=self._file.had if isinstance(self._file, LocalFile) else 0,
         )
+
+    @property
+    def _most(self) -> int:
+        """The longest payload that is looked at as a whole."""
+        return LARGE_BYTES if self._payloads is None else NO_LIMIT
 
     def _stream(self) -> Stream:
         if self._compression is None:
@@ -219,14 +230,24 @@ class _Check:
         members = members_of(self._file) if self._compression == "gzip" and not self._is_pipe else None
         if members is not None:
             self._told = sum(member.records for member in members)
-            return MemberStream(self._read, members)
-        return Reader(cast("IO[bytes]", Inflated(self._read, self._compression)), path=self._file.name)
+            if self._payloads is not None or max(member.raw_bytes for member in members) <= LARGE_BYTES:
+                return MemberStream(self._read, members)
+        source = cast("IO[bytes]", Inflated(self._read, self._compression))
+        return Reader(source, path=self._file.name, max_record_bytes=self._most)
 
     @property
     def _is_pipe(self) -> bool:
         return isinstance(self._file, PipeFile)
 
     def _go_through(self, stream: Stream, threads: int) -> None:
+        while True:
+            try:
+                self._take_by(stream, threads)
+                return
+            except CorruptRecordError as error:
+                self._take_large(stream, error)
+
+    def _take_by(self, stream: Stream, threads: int) -> None:
         if threads == 1:
             self._take_all(stream)
             return
@@ -236,6 +257,15 @@ class _Check:
         if errors:
             # All threads are told of the first fault; of errors of other kinds, one is enough.
             raise min(errors, key=lambda error: getattr(error, "offset", None) or 0)
+
+    def _take_large(self, stream: Stream, error: CorruptRecordError) -> None:
+        """Take what a record tells that is too large to be looked at as a whole, or raise what is wrong."""
+        if error.kind != "too_large" or not isinstance(stream, Reader):
+            raise error
+        part = Part(*stream.pass_large())
+        self._sums.add(part)
+        self._at += part.size
+        self._tell(part.size)
 
     def _take_all(self, stream: Stream) -> None:
         while (chunk := stream.read()) is not None:
@@ -273,13 +303,14 @@ class _Check:
 
     def _walk(self, error: CorruptRecordError, offset: int, record: int) -> None:
         found, first = [], 0
-        for item in walk(self._file, self._compression, offset=offset, record=record):
+        through = walk_checking if self._payloads is None else walk
+        for item in through(self._file, self._compression, offset=offset, record=record):
             if isinstance(item, Damage):
                 found.append(item)
                 continue
-            first = first or item.slice(0, 1).nbytes
+            first = first or _first_bytes(item)
             self._sums.add(Part(item.nbytes, item.identity()), item.first_record)
-            if self._payloads is not None:
+            if self._payloads is not None and not isinstance(item, Passed):
                 self._damage += self._payloads.check(item)
             self._tell(item.nbytes)
         again = not found or (self._compression is None and found[0].offset != offset)
@@ -320,6 +351,11 @@ class _Check:
         words = str(error).partition("\n")[0].removeprefix(f"{self._file.name}: ")
         record = self._sums.records if error.record is None else error.record
         return Damage(self._file.name, error.kind or "damaged", record, error.offset or 0, length, words, self._raw)
+
+
+def _first_bytes(item: Chunk | Passed) -> int:
+    """Return the size of the frame of the first record."""
+    return item.nbytes if isinstance(item, Passed) else item.slice(0, 1).nbytes
 
 
 class _Counted:
