@@ -308,7 +308,7 @@ class TestErrorText:
         assert caught.value.kind == "too_large"
         assert str(caught.value) == (
             "a: record 0 at byte 0: the record is larger than max_record_bytes allows\n"
-            "  If the file is to be trusted, raise max_record_bytes."
+            "  If you trust the file, open it with a larger max_record_bytes."
         )
 
     def test_errors_of_both_ways_to_read_survive_pickling(self) -> None:

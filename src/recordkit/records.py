@@ -77,7 +77,7 @@ def corrupt(fault: int, *, path: str | None, record: int, offset: int, checked: 
     if kind in CHANGED:
         text += f"\n  {_REPLACING}"
     elif kind == "too_large":
-        text += "\n  If the file is to be trusted, raise max_record_bytes."
+        text += "\n  If you trust the file, open it with a larger max_record_bytes."
     elif record:
         text += f"\n  {before_it(record, checked=checked)}" + (
             "." if kind == "torn_header" else "; recordkit.repair finds those behind it too."

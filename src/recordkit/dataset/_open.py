@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from recordkit.records import NO_LIMIT
 from recordkit.schema import Schema
 from recordkit.storage import Layer, LocalFile, OpenFiles, RecordFile, given_file, layers_over, locate
 from recordkit.workers import AUTO, Workers
@@ -36,7 +35,7 @@ def open(  # noqa: A001 - the verb that a user would say
     max_bad: int | None = None,
     overlays: bool | Sequence[str | os.PathLike[str]] = True,
     workers: Workers = AUTO,
-    max_record_bytes: int = NO_LIMIT,
+    max_record_bytes: int | None = None,
 ) -> Dataset:
     """Return the dataset in a folder, a file, or many of them.
 
@@ -58,7 +57,9 @@ def open(  # noqa: A001 - the verb that a user would say
         overlays: Whether to see what was added, hidden and deleted beside the records; or folders with more of it that
             `add_fields(..., overlay=)` has made.
         workers: How many threads decode.
-        max_record_bytes: Payloads longer than this are refused.
+        max_record_bytes: Payloads longer than this are refused. By default there is no bound for plain files. In gzip
+            and ZLIB files, where a few MB can claim many GB, it is 256 MiB or 64 times the size of the file, whichever
+            is more, and 2 GiB at most.
 
     Raises:
         StorageError: Nothing is there, or a set of shards is not whole.
@@ -117,7 +118,7 @@ def open(  # noqa: A001 - the verb that a user would say
     return dataset
 
 
-def _files(located: Located | None, max_record_bytes: int) -> list[RecordFile]:
+def _files(located: Located | None, max_record_bytes: int | None) -> list[RecordFile]:
     assert located is not None
     open_files = OpenFiles.of(len(located.files))
     manifest = located.manifest

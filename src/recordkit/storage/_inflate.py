@@ -32,6 +32,9 @@ _PIECE: Final = 1 << 18  # read from the file at once: larger ones were no faste
 _LEAST: Final = 1 << 16  # inflated at once, even for a small buffer: each step costs copies of what it does not use
 _MOST: Final = 1 << 22  # and for a large one, since a bomb would fill it
 _FIRST_FEED: Final = 1 << 12
+_SURE_PAYLOAD: Final = 256 << 20
+_PAYLOAD_TIMES: Final = 64
+_MOST_PAYLOAD: Final = 2 << 30  # an Example cannot have more
 _MOST_HEADER: Final = 1 << 18  # of gzip: the extra field has at most 64 KiB, and names are short
 
 
@@ -281,6 +284,17 @@ class Inflater:
         self._stream = None
         # What a library does not use it copies, and a file may be of many tiny members: at first no more than the last.
         self._feed = max(_FIRST_FEED, min(self._most_feed, self._input.at - self.start))
+
+
+def most_payload(file_bytes: int) -> int:
+    """Return the longest payload that a compressed file of this size is expected to hold.
+
+    A few MB may stand for many GB, and only programs that mean harm write such records.
+
+    >>> most_payload(6 << 20) >> 20
+    384
+    """
+    return min(_MOST_PAYLOAD, max(_SURE_PAYLOAD, _PAYLOAD_TIMES * file_bytes))
 
 
 def all_zeros(file: _Readable, start: int, end: int) -> bool:

@@ -21,7 +21,7 @@ from ._bytes import LentFile, LocalFile, OpenFiles, PipeFile, check_uncut
 from ._checkpoints import Checkpoints
 from ._explain import explain
 from ._index import Fingerprint, IndexBuilder
-from ._inflate import Inflated
+from ._inflate import Inflated, most_payload
 from ._members import members_of
 from ._places import beside, find_beside, find_places, identities, make_places, warn_of_index
 from ._shard_file import new_digest
@@ -61,7 +61,8 @@ class RecordFile:
         file: Where the bytes are.
         shard: What a manifest says of it, for a file that still has that size.
         open_files: What keeps files open between reads; shared by those of one dataset.
-        max_record_bytes: Payloads longer than this are refused.
+        max_record_bytes: Payloads longer than this are refused; by default, in a compressed file, those over
+            256 MiB and 64 times the size of the file, and those over 2 GiB, which no Example can have.
     """
 
     def __init__(
@@ -70,12 +71,12 @@ class RecordFile:
         shard: Shard | None = None,
         open_files: OpenFiles | None = None,
         *,
-        max_record_bytes: int = NO_LIMIT,
+        max_record_bytes: int | None = None,
     ) -> None:
         self.file = file
         self.shard = shard
         self._open_files = open_files or OpenFiles(64)
-        self._limit = max_record_bytes
+        self._max_record_bytes = max_record_bytes
         self._lock = threading.Lock()
         self._recent: OrderedDict[int, Chunk] = OrderedDict()  # members that were decompressed last
         self._places_are_sure = False  # made here, and not on the word of an index
@@ -91,6 +92,15 @@ class RecordFile:
     def compression(self) -> Compression:
         """How it is compressed, told from its bytes."""
         return cast("Compression", self.shard.compression) if self.shard is not None else compression_of(self._own())
+
+    @cached_property
+    def _limit(self) -> int:
+        """The longest payload that is read. What a plain file claims costs nothing before its bytes arrive."""
+        if self._max_record_bytes is not None:
+            return self._max_record_bytes
+        if self.compression is None:
+            return NO_LIMIT
+        return most_payload(self.file.size)
 
     def _own(self) -> ByteFile:
         """Return the file for one job, which is closed with that: of many files few stay open."""
@@ -525,10 +535,10 @@ class RecordFile:
         return chunk
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.file, self.shard, self._open_files, self._limit)
+        return _restored, (self.file, self.shard, self._open_files, self._max_record_bytes)
 
 
-def _restored(file: ByteFile, shard: Shard | None, open_files: OpenFiles, limit: int) -> RecordFile:
+def _restored(file: ByteFile, shard: Shard | None, open_files: OpenFiles, limit: int | None) -> RecordFile:
     return RecordFile(file, shard, open_files, max_record_bytes=limit)
 
 

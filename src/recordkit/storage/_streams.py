@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ._bytes import ByteFile
     from ._members import Member
 
+_TOO_LARGE = 5  # a fault, as the core numbers them
 _PIECE = 1 << 20  # read at once: what is read is in memory twice
 _GROUP_BYTES = 4 << 20  # of uncompressed records: several members, so that few batches lie across two chunks
 
@@ -101,6 +102,10 @@ class MemberStream:
             return None
         pieces: list[bytes | bytearray] = []
         for member in group:
+            if member.raw_bytes > self._limit + _GROUP_BYTES:  # more than the one that ends it may have
+                error = corrupt(_TOO_LARGE, path=self._file.name, record=member.first_record, offset=member.raw_offset)
+                self._fail(error, given=bool(pieces))
+                break
             try:
                 pieces.append(inflate_member(self._file.read_at(member.offset, member.file_bytes)))
             except ValueError as error:

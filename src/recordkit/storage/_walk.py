@@ -17,7 +17,7 @@ from recordkit.records import CHANGED, LARGE_BYTES, NO_LIMIT
 from ._bytes import check_uncut
 from ._damage import Damage
 from ._explain import unstable_words
-from ._inflate import all_zeros
+from ._inflate import all_zeros, most_payload
 from ._members import members_of
 from ._segments import segments
 from ._stretch import Plain, Stretch
@@ -25,6 +25,8 @@ from ._stretch import Plain, Stretch
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
     from typing import TypeAlias
+
+    from typing_extensions import Buffer
 
     from recordkit.records import Chunk
 
@@ -121,11 +123,11 @@ def walk_checking(
 ) -> Iterator[Chunk | Passed | Damage]:
     """Yield what `walk` does, and in place of a large record what is known of it, so that memory stays flat.
 
-    What a compressed file holds of a damaged record is in memory all the same.
+    What a compressed file holds of a damaged record is in memory all the same, unless it claims more than any should.
     """
     if compression is None:
         return _Walker(Plain(file), file.name, offset, record, NO_LIMIT, nested=False, pass_large=True).items()
-    return _walk_compressed(file, compression, record, NO_LIMIT, nested=False, pass_large=True)
+    return _walk_compressed(file, compression, record, most_payload(file.size), nested=False, pass_large=True)
 
 
 # --- Going through them
@@ -228,10 +230,7 @@ class _Walker:
         """Return a record that was checked a piece at a time: what it may hold is not read before it is known sound."""
         if self._pass_large:
             return Passed(self.record, self.at, size, identity)
-        chunk, fault, _ = _core.scan(self._source.taken(self.at, size), NO_LIMIT, self.at, self.record)
-        if fault:  # it has changed since it was checked
-            raise records.corrupt(fault, path=self._path, record=self.record, offset=self.at)
-        return chunk
+        return self._again(self._source.taken(self.at, size), self.at, self.record)
 
     def _too_large(self) -> Damage | None:
         """Pass over a record that is there and larger than allowed; None if the file ends inside it."""
@@ -281,9 +280,7 @@ class _Walker:
                 found, lost, decided, searched = _core.salvage_at(self._source.read_at, self.at, there, left - there)
             except BufferError:  # fewer bytes came than there were
                 now = self.at + self._source.left(self.at)
-                raise records.cut_short(
-                    self._path, self._source.had, now, record=self.record, offset=self.at
-                ) from None
+                raise records.cut_short(self._path, self._source.had, now, record=self.record, offset=self.at) from None
             if decided or not there:
                 return there > 0, found, lost, decided
             if searched and size >= _GIVE_UP:
@@ -312,14 +309,20 @@ class _Walker:
         yield self._damage("bad_length_crc", start + offset, length + _FRAME, words)
         frame = bytearray(self._source.read_at(start + offset, length + _FRAME))
         frame[8:12] = _core.mask_crc(_core.crc32c(frame[:8])).to_bytes(4, "little")
-        yield self._counted(_core.scan(frame, NO_LIMIT, start + offset, self.record)[0])
+        yield self._counted(self._again(frame, start + offset, self.record))
 
     def _chunks(self, start: int, inside: Iterable[_Found], record: int) -> Iterator[Chunk]:
         """Give records of a window, numbered from `record` on; those that touch each other together."""
         for begin, end in _runs(inside):
-            chunk, _, _ = _core.scan(self._source.read_at(start + begin, end - begin), NO_LIMIT, start + begin, record)
-            yield chunk
+            yield (chunk := self._again(self._source.read_at(start + begin, end - begin), start + begin, record))
             record += len(chunk)
+
+    def _again(self, data: Buffer, offset: int, record: int) -> Chunk:
+        """Return the records of bytes that were found to be sound."""
+        chunk, fault, _ = _core.scan(data, NO_LIMIT, offset, record)
+        if fault or chunk.nbytes != memoryview(data).nbytes:
+            raise records.written_over(self._path)
+        return chunk
 
     def _counted(self, chunk: Chunk) -> Chunk:
         self.record += len(chunk)
