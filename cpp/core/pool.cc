@@ -14,9 +14,10 @@ namespace {
 
 constexpr size_t kSlots = 96;
 constexpr size_t kTooLarge = 4;  // times what is wanted: whoever keeps a little keeps no large piece
-// From this size on a piece is asked of the system, and given back to it: malloc keeps what is smaller than
-// 32 MiB, and up to twice as much that lies around what is in use.
-constexpr size_t kMapped = size_t{8} << 20;
+// From this size on a piece is asked of the system, and given back to it. Pieces that many threads take and
+// leave would be as many holes in malloc's memory, of which it gives back little: 340 MB after some minutes.
+constexpr size_t kMapped = size_t{1} << 20;
+constexpr size_t kLargePages = size_t{4} << 20;
 constexpr size_t kHuge = size_t{32} << 20;
 
 // Stands at the start of a piece that nobody uses.
@@ -63,7 +64,7 @@ size_t rounded(size_t bytes) {
 // of it, in larger ones. A wish: it may fail.
 void* with_large_pages(void* data, size_t bytes) {
   if (data == MAP_FAILED) return nullptr;
-  ::madvise(data, bytes, MADV_HUGEPAGE);
+  if (bytes >= kLargePages) ::madvise(data, bytes, MADV_HUGEPAGE);
   return data;
 }
 
@@ -134,7 +135,8 @@ void* grow_memory(void* data, size_t used, size_t old_bytes, size_t& bytes) noex
 void give_memory_back(void* data, size_t bytes) noexcept {
   if (data == nullptr) return;
   if (bytes >= kLargePiece) {
-    if (kept_bytes.fetch_add(bytes) + bytes <= kMostKept) {
+    // The system can take the pages of a huge one.
+    if (kept_bytes.fetch_add(bytes) + bytes <= (bytes >= kHuge ? kMostKept : kMostKept / 4)) {
       auto* const piece = static_cast<Piece*>(data);
       piece->bytes = bytes;
       lend_to_system(data, bytes);

@@ -199,3 +199,35 @@ class TestLeaving:
         end.set()
 
         assert closed.wait(20)
+
+
+class TestRoom:
+    def test_few_results_wait_for_one_that_takes_long(self) -> None:
+        workers, made, late = 2, [0], threading.Event()
+        first, lock = threading.Event(), threading.Lock()
+
+        def take() -> Any:
+            with lock:
+                made[0] += 1
+                return made[0] - 1, 1, made[0] - 1
+
+        def make(number: int) -> int:
+            mine = threading.current_thread() is not threading.main_thread()
+            if mine and not first.is_set():
+                first.set()
+                late.wait(0.5)  # while the one who asks for results goes on
+            elif not first.is_set():
+                first.wait(0.05)
+            return number
+
+        crew = _crew.Crew(workers, take, make, lambda: None)
+        results = crew.results()
+        most = 0
+        for expected in range(200):
+            assert next(results) == expected
+            most = max(most, crew.waiting)
+        late.set()
+        crew.stop()
+
+        assert first.is_set()
+        assert most <= 4 * workers

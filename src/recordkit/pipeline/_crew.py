@@ -44,6 +44,7 @@ class Crew:
         self._make = make
         self._failure = failure
         self._room = threading.Semaphore(2 * workers)
+        self._most_done = 2 * workers + 1  # that wait for one before them: whoever asks makes no more then
         self._change = threading.Condition()
         # By place: how many places, what was made or went wrong, and whether it takes room.
         self._done: dict[int, tuple[int, Any, int]] = {}
@@ -115,7 +116,7 @@ class Crew:
         place, helping = 0, True
         while True:
             ready = self._done.pop(place, None)
-            if ready is None and helping:
+            if ready is None and helping and len(self._done) < self._most_done:
                 self._look()
                 helping = self._work(room=0)
                 continue
