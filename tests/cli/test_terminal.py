@@ -306,6 +306,8 @@ def test_doctor_says_the_same_of_this_machine(
         f"system  {platform.system()} {platform.release()} on {platform.machine()}\n"
         f"processors  {workers.count('auto')}\n"
         f"checksums  portable{also}\n"
+        f"gzip  deflate {importlib.metadata.version('deflate')} writes and reads our own, "
+        f"isal {importlib.metadata.version('isal')} reads that of others\n"
         f"cache  {tmp_path}/recordkit\n\npackage  version  for\n{''.join(versions)}\n"
         "problem  checksums take the portable path, which is several times slower than those of x86-64 processors.\n"
     )

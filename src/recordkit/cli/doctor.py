@@ -49,7 +49,7 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
     if args.json:
         screen.json({**facts, "problems": problems})
         return 1 if problems else 0
-    for name in ("recordkit", "python", "system", "processors", "checksums", "cache"):
+    for name in ("recordkit", "python", "system", "processors", "checksums", "gzip", "cache"):
         screen.print(f"{screen.style(f'{name:<11}', 'cyan')} {facts[name]}")
     screen.print()
     screen.table(("package", "version", "for"), [_row(name, screen) for name in ("numpy", "deflate", *_OPTIONAL)])
@@ -60,6 +60,8 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
 
 def _facts() -> dict[str, Any]:
     from recordkit import _core, workers
+    from recordkit.storage._compression import library_name
+    from recordkit.storage._inflate import foreign_library_name
 
     others = [path for path in _core.crc32c_paths() if path != _core.crc32c_path()]
     return {
@@ -68,6 +70,7 @@ def _facts() -> dict[str, Any]:
         "system": f"{platform.system()} {platform.release()} on {platform.machine()}",
         "processors": workers.count(workers.AUTO),
         "checksums": _core.crc32c_path() + (f" (this processor can also do {', '.join(others)})" if others else ""),
+        "gzip": f"{library_name()} writes and reads our own, {foreign_library_name()} reads that of others",
         "cache": str(_cache()),
         "packages": {name: _version(name) for name in ("numpy", "deflate", *_OPTIONAL)},
     }

@@ -118,6 +118,15 @@ def fastest() -> _Library:
         return _ZLIB
 
 
+def foreign_library_name() -> str:
+    """Return the name and version of the library that decompresses what others have made.
+
+    >>> foreign_library_name().split()[0] in ("isal", "zlib")
+    True
+    """
+    return f"zlib {zlib.ZLIB_RUNTIME_VERSION}" if fastest() is _ZLIB else f"isal {import_module('isal').__version__}"
+
+
 class _Input:
     """The bytes of a file from `at` on, a piece of it in memory at a time."""
 
