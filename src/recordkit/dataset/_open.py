@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from recordkit.errors import StorageError
+from recordkit.paths import given_path
 from recordkit.records import NO_LIMIT
 from recordkit.schema import Schema
 from recordkit.storage import Layer, LocalFile, OpenFiles, RecordFile, given_file, layers_of, locate, recover
@@ -120,7 +121,7 @@ def open(  # noqa: A001 - the verb that a user would say
 def _finish_publishing(where: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> None:
     """Finish what a writer that died was about to publish, so that a reader sees the old state or the new one."""
     for path in [where] if isinstance(where, str | os.PathLike) else where:
-        with suppress(StorageError):  # where it cannot be done, what is there can still be read
+        with suppress(OSError, ValueError):  # where it cannot be done, what is there can still be read
             recover(Path(os.path.abspath(path)))  # noqa: PTH100 - a link is a name like any other
 
 
@@ -153,7 +154,7 @@ def _layers(located: Located, overlays: bool | Sequence[str | os.PathLike[str]])
             "  Open them one by one, or without: overlays=False."
         )
         raise StorageError(message, path=str(found[0].path))
-    return found + [Layer.load(Path(path)) for path in (overlays if not isinstance(overlays, bool) else ())]
+    return found + [Layer.load(Path(given_path(path))) for path in (overlays if not isinstance(overlays, bool) else ())]
 
 
 def _name(where: Any, given: ByteFile | None) -> str:

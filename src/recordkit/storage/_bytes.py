@@ -55,6 +55,12 @@ def _check_regular(path: Path, mode: int) -> None:
         raise StorageError(message, path=str(path))
 
 
+def unreadable(path: Path, error: OSError) -> StorageError:
+    """Return the error for a file or folder that the system does not let us read."""
+    message = f"{path}: cannot be read: {os.strerror(error.errno or 0)}"
+    return StorageError(message, path=str(path), errno=error.errno)
+
+
 class ByteFile(Protocol):
     """What can be read at any place, from many threads.
 
@@ -101,7 +107,7 @@ class LocalFile:
         try:
             return self.path.stat().st_size
         except OSError as error:
-            raise self._unreadable(error) from error
+            raise unreadable(self.path, error) from error
 
     @property
     def descriptor(self) -> int:
@@ -118,11 +124,7 @@ class LocalFile:
         except StorageError:
             raise
         except OSError as error:
-            raise self._unreadable(error) from error
-
-    def _unreadable(self, error: OSError) -> StorageError:
-        message = f"{self.path}: cannot be read: {os.strerror(error.errno or 0)}"
-        return StorageError(message, path=str(self.path), errno=error.errno)
+            raise unreadable(self.path, error) from error
 
     def read_at(self, offset: int, size: int) -> bytes:
         """Return `size` bytes from `offset` on; fewer only at the end of the file."""
@@ -325,7 +327,7 @@ def given_file(where: Any) -> ByteFile | None:
     """
     if where == "-":
         where = sys.stdin.buffer
-    if isinstance(where, str | os.PathLike | Sequence):
+    if isinstance(where, str | os.PathLike | Sequence) and not isinstance(where, bytes):
         return None
     if not hasattr(where, "read"):
         message = f"expected a path, a list of paths or an open file, found {type(where).__name__}"

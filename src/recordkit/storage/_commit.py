@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +49,7 @@ def commit_with(path: str | os.PathLike[str], metadata: Mapping[str, Any] | None
     folders = _staging.part_folders(staging)
     if not folders:
         message = f"{target}: no parts of it are there\n  They are written by create(..., part=, parts=)."
-        raise StorageError(message, path=str(target))
+        raise StorageError(message, path=str(target), errno=errno.ENOENT)
     total, *others = sorted({int(folder.name.rpartition("-of-")[2]) for folder in folders})
     if others:
         message = (
@@ -210,7 +211,7 @@ def publish_extended(writer: Writer, *, existing: Existing) -> None:
         moves = [(staged, target)]
         manifest = None
         side = _names.side_of(target, lone=True)
-        kept = side / f"{target.name}.rki"
+        kept = side / _names.fitting("", target.name, ".rki")
         if existing.manifest is not None or kept.exists():
             facts.read(staged)
             index = part.data / "whole.rki"
@@ -233,7 +234,7 @@ def publish_extended(writer: Writer, *, existing: Existing) -> None:
             operation = _operation("append", part.run or {})
             manifest = existing.manifest.with_shards((), operation).with_only(whole)
             if shard.skipped:
-                path = side / "quarantine" / f"{target.name}.jsonl"
+                path = side / "quarantine" / _names.fitting("", target.name, ".jsonl")
                 moves.append(_joined_quarantine(part, path, more=before.skipped > 0))
         _disk.sync_folder(part.data, sync=writer._options.sync)
         _publish.publish(

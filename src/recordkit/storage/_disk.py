@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 from recordkit import _core
 from recordkit.errors import StorageError, TargetExistsError
 
+from . import _names
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
@@ -146,7 +148,7 @@ def replace_file(path: Path, data: Buffer, *, sync: bool = True, sync_name: bool
         sync: Whether it lasts.
         sync_name: Whether its name does; False where the folder is synced later for another file's sake.
     """
-    staged = path.with_name(f".{path.name}.new")
+    staged = path.with_name(_names.fitting(".", path.name, ".new"))
     remove_file(staged)
     write_new(staged, data, sync=sync)
     rename(staged, path)

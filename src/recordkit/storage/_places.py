@@ -100,13 +100,20 @@ def find_places(file: ByteFile) -> Places | None:
     return _found(file, beside(file.path), *([cache] if cache else []))
 
 
+def _is_there(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # in a cache of another user's
+        return False
+
+
 def find_beside(file: LocalFile) -> Places | None:
     """Return the places that an index beside the file tells, None if it does not fit the file."""
     return _found(file, beside(file.path))
 
 
 def _found(file: LocalFile, *candidates: Path) -> Places | None:
-    paths = [path for path in candidates if path.is_file()]
+    paths = [path for path in candidates if _is_there(path)]
     if paths:
         fingerprint = Fingerprint.of_bytes(file)
         for path in paths:
@@ -119,7 +126,7 @@ def _found(file: LocalFile, *candidates: Path) -> Places | None:
 
 def beside(path: Path) -> Path:
     """Return where the index of a file stands that is kept with it."""
-    return path.parent / _names.SIDE / f"{path.name}.rki"
+    return path.parent / _names.SIDE / _names.fitting("", path.name, ".rki")
 
 
 def cached(path: Path) -> Path | None:
@@ -202,7 +209,7 @@ def _lengths(stream: Stream | None) -> Iterator[NDArray[np.uint64]]:
 
 def _kept(path: Path, data: bytes) -> bool:
     """Keep an index in the cache, if that can be done."""
-    beginning = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
+    beginning = path.with_name(_names.fitting(".", path.name, f".{os.getpid()}.{threading.get_ident()}"))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         beginning.write_bytes(data)

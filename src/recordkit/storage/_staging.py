@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from recordkit.errors import StorageError, TargetBusyError
 
-from . import _disk, _names
+from . import _disk, _names, _side_json
 from ._manifest import Shard
 
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ def _number(stem: str) -> int:
 
 
 def _json(value: Any) -> bytes:
-    return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()
+    return _side_json.to_bytes(value)
 
 
 def load_json(path: Path) -> dict[str, Any] | None:

@@ -5,12 +5,14 @@ They name no file, and carry no checksum, so that they are held against the file
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from recordkit.errors import StorageError, TargetExistsError
+from recordkit.paths import given_path
 
 from . import _disk
 from ._bytes import LocalFile
@@ -42,11 +44,11 @@ def write_text_index(
     0 31
     31 31
     """
-    file = RecordFile(LocalFile(Path(path)))
+    file = RecordFile(LocalFile(Path(given_path(path))))
     if file.compression is not None:
         message = f"{path}: a text index is of plain files, and this one is {file.compression}"
         raise StorageError(message, path=str(path))
-    target = Path(f"{path}.idx" if index is None else index)
+    target = Path(given_path(f"{path}.idx" if index is None else index))
     starts, sizes = file.places()
     lines = "".join(f"{start} {size}\n" for start, size in zip(starts.tolist(), sizes.tolist(), strict=True))
     if target.exists() and not overwrite:
@@ -65,12 +67,14 @@ def read_text_index(
         StorageError: It is no text index, or one of another file.
     """
     try:
-        empty = not Path(index).stat().st_size
-        numbers = np.empty((0, 2), np.uint64) if empty else np.loadtxt(index, dtype=np.uint64, ndmin=2)
+        lines = LocalFile(Path(given_path(index)))
+        text = lines.read_at(0, lines.size)
+        lines.close()
+        numbers = np.loadtxt(io.BytesIO(text), dtype=np.uint64, ndmin=2) if text else np.empty((0, 2), np.uint64)
     except ValueError as error:
         message = f"{index}: this is no text index: {error}\n  Expected two numbers a line: a record's offset and size."
         raise StorageError(message, path=str(index)) from None
-    starts, sizes = RecordFile(LocalFile(Path(path))).places()
+    starts, sizes = RecordFile(LocalFile(Path(given_path(path)))).places()
     if not np.array_equal(numbers, np.stack([starts, sizes], axis=1)):
         message = (
             f"{index}: not the index of {path}: it has {len(numbers)} records, and the file has {len(starts)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,6 @@ from ._fields import Changed, add_fields, layer_folder, named, names_given, spli
 from ._sources import Computed
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
@@ -75,9 +75,9 @@ def _baked(
 ) -> Changed:
     workers, (operation, arguments) = options.pop("workers"), options.pop("operation")
     lineage = _jobs.lineage_of(dataset, operation, **arguments)
-    target = _jobs.Target(str(out), schema, {}, **options, lineage=lineage)
+    target = _jobs.Target(os.fspath(out), schema, {}, **options, lineage=lineage)
     written, _ = _jobs.run(dataset._records, change, target, workers, splits=splits_of(dataset))
-    return Changed(str(out), written, tuple(fields))
+    return Changed(os.fspath(out), written, tuple(fields))
 
 
 def bake(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import pickle
 import re
 from contextlib import suppress
@@ -15,8 +16,9 @@ import numpy as np
 from recordkit import _core
 from recordkit.dataset import Dataset, Part, living, making_of, merged_chunk, open, physical, rewritten  # noqa: A004
 from recordkit.errors import SchemaError, StorageError
+from recordkit.paths import given_path
 from recordkit.schema import Schema
-from recordkit.storage import Base, LocalFile, layer_facts, new_layer, settle
+from recordkit.storage import Base, LocalFile, is_lone_file, layer_facts, new_layer, settle
 from recordkit.workers import AUTO, Workers
 
 from . import _jobs
@@ -25,7 +27,6 @@ from ._pieces import cut
 from ._sources import bind
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
@@ -124,10 +125,10 @@ def add_fields(
         whole = Schema({**schema.drop(*replaced).fields, **new.fields}, sequences=schema.sequences)
         arguments = {"fields": list(new.names), "replaced": list(replaced), "values": values}
         lineage = _jobs.lineage_of(dataset, "add_fields", **arguments)
-        target = _jobs.Target(str(out), whole, {}, resume, overwrite, sync, lineage=lineage)
+        target = _jobs.Target(os.fspath(out), whole, {}, resume, overwrite, sync, lineage=lineage)
         written, failures = _jobs.run(records, change, target, workers, splits=splits_of(dataset))
-        return Changed(str(out), written, new.names, tuple(failures))
-    folder = layer_folder(dataset, "+".join(new.names), sync=sync) if overlay is None else Path(overlay)
+        return Changed(os.fspath(out), written, new.names, tuple(failures))
+    folder = layer_folder(dataset, "+".join(new.names), sync=sync) if overlay is None else _as_folder(overlay)
     facts = layer_facts([Base.of(file) for file in records.files], hides=replaced, values=values)
     target = _jobs.Target(str(folder), new, facts, resume, overwrite, sync, compress=False)
     name = folder.name.partition("-")[2] or folder.name
@@ -203,6 +204,13 @@ def layer_folder(dataset: Dataset, name: str, *, sync: bool = True) -> Path:
         words, _, _ = str(error).partition("\n")
         message = f"{words}\n  For data that may not be written to, say where to keep it: overlay=."
         raise StorageError(message, path=str(folder), errno=error.errno) from error
+
+
+def _as_folder(overlay: str | os.PathLike[str]) -> Path:
+    if is_lone_file(given_path(overlay)):
+        message = f"{overlay}: an overlay is a folder, and this is the name of a record file\n  Choose another name."
+        raise StorageError(message, path=os.fspath(overlay))
+    return Path(overlay)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ not made again.
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextvars import copy_context
@@ -18,6 +19,7 @@ import recordkit
 from recordkit import progress
 from recordkit import workers as _workers
 from recordkit.errors import StorageError
+from recordkit.paths import given_path
 from recordkit.storage import LocalFile, brief_facts, commit_with, create, go_on_with, is_lone_file
 from recordkit.workers import Processes
 
@@ -132,7 +134,7 @@ def run(
         splits: What the shards made of a file are called, by the file's name.
     """
     count = len(records.files)
-    lone = is_lone_file(target.path)
+    lone = is_lone_file(given_path(target.path))
     if lone and count != 1:
         message = f"{target.path}: one file cannot be made of {count}\n  Give a folder as the target."
         raise StorageError(message, path=target.path)
@@ -167,7 +169,7 @@ def lineage_of(dataset: Dataset, operation: str, **arguments: Any) -> list[Mappi
             digest.update(beside.digest.encode())
         digest.update(repr(sorted(layer.hides)).encode())
         for name, numbers in sorted(layer.deleted.items()):
-            digest.update(name.encode() + numbers.tobytes())
+            digest.update(os.fsencode(name) + numbers.tobytes())
     made = {"operation": operation, "recordkit": recordkit.__version__, "arguments": arguments}
     return [*dataset.lineage, made | {"source": dataset._name, "source_digest": digest.hexdigest()}]
 

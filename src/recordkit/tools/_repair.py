@@ -5,7 +5,6 @@ The list of what was lost is written down in docs/format/lost.md.
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import asdict, dataclass
 from itertools import chain
@@ -14,12 +13,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from recordkit import progress, records
 from recordkit.errors import CorruptRecordError, StorageError, TargetExistsError, WrongFileError
+from recordkit.paths import given_path, is_folder, mode_of
 from recordkit.sizes import in_words
 from recordkit.storage import Manifest, _disk, _names, create
 from recordkit.storage._bytes import LocalFile
 from recordkit.storage._damage import Damage
 from recordkit.storage._explain import diagnosed, how_to_accept
 from recordkit.storage._segments import Gap, segments
+from recordkit.storage._side_json import to_bytes
 from recordkit.storage._sniff import compression_of
 from recordkit.storage._walk import walk
 
@@ -125,7 +126,7 @@ def repair(
       27 bytes lost in 1 place
       record 2 at byte 54: the length of a record is damaged, or bytes were put in or taken out
     """
-    source, target = _checked(Path(src), Path(dst))
+    source, target = _checked(Path(given_path(src)), Path(given_path(dst)))
     file = LocalFile(source)
     try:
         own, wrong = _compression_of(file)
@@ -197,10 +198,10 @@ def _sorted(damages: list[Damage]) -> tuple[tuple[Damage, ...], tuple[Damage, ..
 
 def _checked(source: Path, target: Path) -> tuple[Path, Path]:
     """Return both paths, if they are one file each and not the same."""
-    if source.is_dir():
+    if is_folder(source):
         message = f"{source}: a folder; repair takes one file at a time\n  Repair those of its files that are damaged."
         raise StorageError(message, path=str(source))
-    if source.resolve() == target.resolve() or (target.exists() and source.exists() and source.samefile(target)):
+    if os.path.realpath(source) == os.path.realpath(target) or _is_same(source, target):
         message = (
             f"{target}: that is the damaged file itself, which is never changed\n  Give the new file another name."
         )
@@ -209,6 +210,10 @@ def _checked(source: Path, target: Path) -> tuple[Path, Path]:
         message = f"{target}: not the name of a record file\n  Give the new file a name such as {target.name}.tfrecord."
         raise StorageError(message, path=str(target))
     return source, target
+
+
+def _is_same(source: Path, target: Path) -> bool:
+    return bool(mode_of(source) and mode_of(target)) and source.samefile(target)
 
 
 def _schema_of(source: Path) -> Schema | None:
@@ -264,7 +269,7 @@ def _content(file: LocalFile, compression: Compression) -> bytes:
 
 
 def _write_list(target: Path, repaired: Repaired) -> None:
-    path = _names.side_of(target.absolute(), lone=True) / f"{target.name}.lost.json"
+    path = _names.side_of(target.absolute(), lone=True) / _names.fitting("", target.name, ".lost.json")
     if repaired.ok:
         _disk.remove_file(path)  # of an old file of this name
         return
@@ -276,7 +281,7 @@ def _write_list(target: Path, repaired: Repaired) -> None:
         "lost": [_entry(damage) for damage in repaired.lost],
         "notes": [_entry(damage) for damage in repaired.notes],
     }
-    _disk.replace_file(path, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode())
+    _disk.replace_file(path, to_bytes(value))
 
 
 def _entry(damage: Damage) -> dict[str, Any]:
