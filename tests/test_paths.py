@@ -99,6 +99,20 @@ WRITERS: dict[str, Callable[[Any], Any]] = {
     "TFRecordWriter": _tf_write,
     "Schema.save": lambda path: rk.Schema({"id": "int64"}).save(path),
 }
+OVERWRITERS: dict[str, Callable[[Any], Any]] = {
+    "write": lambda path: rk.write(path, ROWS, overwrite=True),
+    "repair to": lambda path: rk.repair(GOOD, path, overwrite=True),
+    "add_fields to": lambda path: rk.add_fields(GOOD, {"one": 1}, out=path, overwrite=True),
+    "add_fields overlay": lambda path: rk.add_fields(GOOD, {"one": 1}, overlay=path, overwrite=True),
+    "drop_fields to": lambda path: rk.drop_fields(GOOD, ["id"], out=path, overwrite=True),
+    "bake to": lambda path: rk.bake(GOOD, path, overwrite=True),
+    "filter to": lambda path: rk.filter(GOOD, "id > 3", out=path, overwrite=True),
+    "cache": lambda path: list(rk.open(GOOD).cache(path)),
+    "TFRecordWriter": _tf_write,
+    "Schema.save": lambda path: rk.Schema({"id": "int64"}).save(path, overwrite=True),
+    "tf.io.write_file": lambda path: tf.io.write_file(path, b"content"),
+    "write_text_index": lambda path: storage.write_text_index(GOOD, path, overwrite=True),
+}
 OTHERS: dict[str, Callable[[Any], Any]] = {
     "discard": rk.discard,
     "quarantined": lambda path: list(rk.quarantined(path)),
@@ -185,6 +199,21 @@ class TestWhatIsNoFile:
 
         if path == "pipe.tfrecord":
             assert os.lstat(path).st_ino == before.st_ino
+
+
+class TestOverwriting:
+    @pytest.mark.parametrize("function", OVERWRITERS)
+    def test_replaces_neither_pipes_nor_devices_nor_folders_of_others(self, function: str, here: Path) -> None:
+        os.mkfifo("pipe")
+        Path("mine.tfrecord").mkdir()
+        Path("mine.tfrecord", "letter.txt").write_text("dear")
+
+        for path in ("pipe.tfrecord", "pipe", "mine.tfrecord"):
+            before = os.lstat(path).st_ino
+            with pytest.raises(RecordKitError, match=path):
+                OVERWRITERS[function](path)
+            assert os.lstat(path).st_ino == before
+        assert Path("mine.tfrecord", "letter.txt").read_text() == "dear"
 
 
 def _as_nobody(call: Callable[[], Any]) -> BaseException | None:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import stat
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from recordkit import _core
 from recordkit.errors import StorageError, TargetExistsError
+from recordkit.paths import mode_of
 
 from . import _names
 
@@ -147,7 +149,14 @@ def replace_file(path: Path, data: Buffer, *, sync: bool = True, sync_name: bool
         data: What is to be in it.
         sync: Whether it lasts.
         sync_name: Whether its name does; False where the folder is synced later for another file's sake.
+
+    Raises:
+        TargetExistsError: A folder, a pipe or a device is there.
     """
+    mode = mode_of(path)
+    if mode and not stat.S_ISREG(mode):
+        message = f"{path}: there is something under this name already, and it is no file\n  Choose another name."
+        raise TargetExistsError(message, path=str(path), errno=errno.EEXIST)
     staged = path.with_name(_names.fitting(".", path.name, ".new"))
     remove_file(staged)
     write_new(staged, data, sync=sync)
