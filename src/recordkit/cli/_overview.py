@@ -87,6 +87,8 @@ def _print_fields(facts: Facts, screen: Screen) -> None:
         rows = [[clean(name), *_wire_words(facts, name), ""] for name in facts.features]
     else:
         rows = [_row(clean(name), stats) for name, stats in facts.stats.fields.items()]
+        mixed = [name for name, wire in facts.features.items() if len(wire.kinds) > 1]
+        rows += [[clean(name), *_wire_words(facts, name), ""] for name in mixed]
     if screen.width is not None and screen.width < 100:
         rows = [[*row[:4], ""] for row in rows]
     screen.table(_HEADS, rows, right=["missing"], shrink=["values", "type", "field"])

@@ -159,7 +159,7 @@ class Records:
             declared = declared.select(*(name for name in declared.names if owners.get(name) is None))
         sample = next(self._firsts(self.files), None)
         if sample is not None:
-            check_declared(declared, sample, self.known)
+            check_declared(declared, sample, self.known, tolerant=self.log.tolerant)
 
     def _samples(self) -> list[Part]:
         """The first records of some files, of the first one if it has any; of another where those have none."""
