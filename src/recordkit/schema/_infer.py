@@ -12,12 +12,13 @@ import numpy as np
 
 from recordkit import examples
 from recordkit.columns import BytesColumn
-from recordkit.errors import SchemaError
+from recordkit.errors import MalformedPayloadError, SchemaError
 from recordkit.examples import EMPTY, Decoder, Feature, FeatureFacts, Survey, Values
 from recordkit.records import Chunk
 
 from . import _dtypes
 from ._fields import Field, field_from_parts
+from ._messages import other_message
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -37,6 +38,9 @@ def fields_of_chunks(
         found = examples.survey(chunk, path=path)
         if found.problem is not None:
             raise found.problem
+        if (other := other_message(chunk, found)) is not None:
+            message = f"{f'{path}: ' if path else ''}the payloads are no Examples, and look like {other}"
+            raise MalformedPayloadError(message, path=path)
         survey = found if survey is None else survey.merge(found)
         sequence = found.message == "SequenceExample"
         arrays.look(chunk, found.features, sequence=sequence)
