@@ -166,7 +166,8 @@ class TestRefused:
 
     def test_what_is_no_path_is_a_type_error(self, here: Path) -> None:
         taken = {name: call for name, call in WRITERS.items() if name != "TFRecordWriter"}  # as TensorFlow's takes them
-        for call in [rk.open, rk.verify, *taken.values()]:
+        calls: list[Callable[[Any], Any]] = [rk.open, rk.verify, *taken.values()]
+        for call in calls:
             with pytest.raises(TypeError, match="found bytes"):
                 call(b"good.tfrecord")
 
@@ -256,3 +257,69 @@ class TestPermissionDenied:
 
         assert isinstance(error, PermissionDeniedError), error
         assert "closed" in str(error)
+
+
+class TestSidesOfLongAndOddNames:
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "a" * 232 + ".tfrecord",
+            "a" * 246 + ".tfrecord",
+            "a" * 243 + ".tfrecord.gz",
+            "\u00fc" * 123 + ".tfrecord",
+            NOT_UTF8,
+        ],
+    )
+    def test_files_are_written_changed_and_repaired_as_any_other(self, name: str, tmp_path: Path) -> None:
+        path, out = tmp_path / name, tmp_path / "out" / name
+        compression: Any = "gzip" if name.endswith("gz") else None
+
+        assert (
+            rk.write(
+                path, [*ROWS, {"id": "no"}], {"id": "int64", "text": "string"}, on_error="skip", compression=compression
+            ).skipped
+            == 1
+        )
+        assert len(list(rk.quarantined(path))) == 1
+        with rk.append(path, compression=compression) as writer:
+            writer.write({"id": 8, "text": ""})
+        rk.index(path)
+        rk.add_fields(path, {"one": 1})
+        rk.delete(path, where="id < 2")
+        assert [row["id"] for row in rk.open(path).shuffle(1).batch(3).unbatch()] != []
+        assert [(row["id"], row["one"]) for row in rk.open(path)] == [(number, 1) for number in range(2, 9)]
+        assert rk.verify(path).ok
+
+        rk.bake(path, out)
+        rk.filter(path, "id > 3", out=tmp_path / "more" / name)
+        assert len(rk.open(out)) == 7
+        rk.write(out, ROWS, overwrite=True, compression=compression)
+        data = bytearray(out.read_bytes())
+        if compression is None:
+            data[60] ^= 1
+        out.write_bytes(data)
+        repaired = rk.repair(out, tmp_path / "repaired" / name)
+        assert repaired.recovered == len(ROWS) - (compression is None)
+
+    def test_folders_too(self, tmp_path: Path) -> None:
+        for name in (os.fsdecode(b"caf\xe9"), "n" * 200):
+            path = tmp_path / name
+            rk.write(path, ROWS, shards=2)
+            rk.add_fields(path, {"one": 1})
+            rk.delete(path, where="id < 2")
+            rk.bake(path, tmp_path / f"out-{name}", overwrite=True) if len(name) < 200 else None
+            assert [row["id"] for row in rk.open(path)] == [*range(2, 8)]
+        with pytest.raises(StorageError, match="more than 200 bytes\n  Pass a shorter name="):
+            rk.write(tmp_path / ("n" * 240), ROWS)
+        rk.write(tmp_path / ("n" * 240), ROWS, name="short")
+        assert rk.verify(tmp_path / ("n" * 240)).ok
+
+    def test_repr_shows_no_control_characters(self, tmp_path: Path) -> None:
+        path = tmp_path / "a\nb\x1b[31m.tfrecord"
+        rk.write(path, [{"x\r\x1b[2J": 1, "y": 2}])
+
+        text = repr(rk.open(path))
+
+        assert all(line.isprintable() for line in text.splitlines())
+        assert text.splitlines()[0].endswith("a\\nb\\x1b[31m.tfrecord: 1 record, 1 file, 47 bytes)")
+        assert text.splitlines()[1:] == ["  x\\r\\x1b[2J  int64", "  y           int64"]

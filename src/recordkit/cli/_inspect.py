@@ -15,7 +15,7 @@ from recordkit.storage import LocalFile, PipeFile
 from recordkit.tools._stats import Accumulator
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from recordkit.columns import Batch
     from recordkit.dataset import Dataset
@@ -92,7 +92,7 @@ def inspect(dataset: Dataset) -> Facts:
     schema, problem = _schema(dataset, survey, chunk)
     if dataset._records.stack:
         schema = dataset.schema  # with what was added, without what was hidden
-        batches: Iterable[Batch] = dataset.take(len(chunk)).batch(_BATCH)
+        batches: Iterable[Batch] = _spread(dataset, chosen, -(-len(chunk) // len(chosen)))
     else:
         batches = (schema.decode(chunk) for chunk in [chunk] if schema is not None)
     stats, problem = _stats(schema, batches) if schema is not None else (None, problem)
@@ -135,6 +135,17 @@ def _start(file: RecordFile, size: int, count: int, damage: list[Damage]) -> tup
             held += chunk.nbytes
         seen += len(chunk)
     return _core.join(chunks), seen
+
+
+def _spread(dataset: Dataset, chosen: Sequence[RecordFile], count: int) -> Iterator[Batch]:
+    """Yield the first records of some files, with what was changed beside them."""
+    ends = dataset._records.ends.tolist()
+    starts = dict(zip(dataset.shards, [0, *ends], strict=False))
+    stops = dict(zip(dataset.shards, ends, strict=True))
+    for file in chosen:
+        stop = min(stops[file], starts[file] + count)
+        for first in range(starts[file], stop, _BATCH):
+            yield dataset[np.arange(first, min(stop, first + _BATCH))]
 
 
 def _as_damage(error: CorruptRecordError, file: RecordFile) -> Damage:

@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Protocol
 from recordkit import _core
 from recordkit.errors import StorageError
 from recordkit.memory import mapped_at_most
+from recordkit.records import read_piece
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -313,10 +314,10 @@ class PipeFile:
 def _read_all(file: IO[bytes], size: int) -> bytes:
     """Return `size` bytes; fewer only at the end."""
     pieces, left = [], size
-    while left and (piece := file.read(left)):
+    while left and len(piece := read_piece(file, left)):
         pieces.append(piece)
         left -= len(piece)
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+    return bytes(pieces[0]) if len(pieces) == 1 else b"".join(pieces)
 
 
 def given_file(where: Any) -> ByteFile | None:

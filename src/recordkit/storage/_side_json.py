@@ -243,8 +243,8 @@ class Declared:
         except StorageError:
             raise
         except OSError as error:
-            unlike = self.error(str(path), f"it cannot be read: {os.strerror(error.errno or 0)}")
-            raise StorageError(str(unlike), path=str(path), errno=error.errno) from None
+            unread = self.error(str(path), f"it cannot be read: {os.strerror(error.errno or 0)}")
+            raise StorageError(str(unread), path=str(path), errno=error.errno) from None
 
     def parse(self, data: bytes, where: str) -> Any:
         """Return what some bytes hold.

@@ -103,6 +103,8 @@ class _Finder:
 
     def many(self, texts: list[str]) -> None:
         """Take what each of many texts means."""
+        for text in texts:
+            given_path(text, pattern=True)
         try:
             self._take(locate(texts))
             return
