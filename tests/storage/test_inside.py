@@ -27,10 +27,10 @@ KNOWN = {
     "schema/_json.py": {"path.with_name(f'.{path.name}.{os.getpid()}')"},
     "storage/_commit.py": {
         "part.data / shard.name",
-        "side / 'quarantine' / f'{target.name}.jsonl'",
-        "side / f'{target.name}.rki'",
+        "side / 'quarantine' / _names.fitting('', target.name, '.jsonl')",
+        "side / _names.fitting('', target.name, '.rki')",
     },
-    "storage/_disk.py": {"path.with_name(f'.{path.name}.new')"},
+    "storage/_disk.py": {"path.with_name(_names.fitting('.', path.name, '.new'))"},
     "storage/_layers.py": {
         "overlays / f'{last + 1:04d}-{slug}'",
         "overlays / staging.name[1:-len('.recordkit')]",
@@ -44,13 +44,13 @@ KNOWN = {
     },
     "storage/_names.py": {
         "folder / name",
-        "side_of(target, lone=lone) / (f'{target.name}.manifest.json' if lone else 'manifest.json')",
-        "target.with_name(f'.{target.name}.recordkit')",
+        "side_of(target, lone=lone) / (fitting('', target.name, '.manifest.json') if lone else 'manifest.json')",
+        "target.with_name(fitting('.', target.name, '.recordkit'))",
     },
     "storage/_places.py": {
         "cache / 'recordkit' / 'index' / f'{name}.rki'",
-        "path.parent / _names.SIDE / f'{path.name}.rki'",
-        "path.with_name(f'.{path.name}.{os.getpid()}.{threading.get_ident()}')",
+        "path.parent / _names.SIDE / _names.fitting('', path.name, '.rki')",
+        "path.with_name(_names.fitting('.', path.name, f'.{os.getpid()}.{threading.get_ident()}'))",
     },
     "storage/_publish.py": {
         "side / 'quarantine' / f'{name}.jsonl'",

@@ -86,7 +86,7 @@ def _print_fields(facts: Facts, screen: Screen) -> None:
             return
         rows = [[clean(name), *_wire_words(facts, name), ""] for name in facts.features]
     else:
-        sampled = len(facts.chunk) != facts.records
+        sampled = facts.stats.rows != facts.records
         rows = [_row(clean(name), stats, sampled=sampled) for name, stats in facts.stats.fields.items()]
         mixed = [name for name, wire in facts.features.items() if len(wire.kinds) > 1]
         rows += [[clean(name), *_wire_words(facts, name), ""] for name in mixed]
