@@ -53,8 +53,8 @@ KNOWN = {
         "path.with_name(_names.fitting('.', path.name, f'.{os.getpid()}.{threading.get_ident()}'))",
     },
     "storage/_publish.py": {
-        "side / 'quarantine' / f'{name}.jsonl'",
-        "side / f'{name}.rki'",
+        "side / 'quarantine' / _names.fitting('', name, '.jsonl')",
+        "side / _names.fitting('', name, '.rki')",
         "source / f'{stem}.jsonl'",
         "source / f'{stem}.rki'",
         "source / shard.name",
@@ -75,7 +75,9 @@ KNOWN = {
         "staging / f'part-{number:05d}-of-{total:05d}'",
         "staging.with_name(f'{staging.name}.old')",
     },
-    "tools/_repair.py": {"_names.side_of(target.absolute(), lone=True) / f'{target.name}.lost.json'"},
+    "tools/_repair.py": {
+        "_names.side_of(target.absolute(), lone=True) / _names.fitting('', target.name, '.lost.json')"
+    },
     "tools/_verify_find.py": {"folder / name", "path / name", "path.with_name(at['name'])"},
 }
 NAMES = {"name", "stem", "each", "source", "target", "slug", "member", "filename"}
