@@ -11,6 +11,7 @@ import sys
 import threading
 from contextlib import suppress
 from itertools import accumulate, chain, pairwise
+from types import SimpleNamespace
 from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -811,3 +812,38 @@ def run_together(work: Callable[[], None], threads: int = 8) -> None:
         thread.join()
     if failures:
         raise failures[0]
+
+
+class _Only:
+    """Bytes that can be read, and nothing else."""
+
+    def __init__(self, data: bytes, most: int = 1 << 30) -> None:
+        self._file, self._most = io.BytesIO(data), most
+
+    def read(self, size: int) -> bytes:
+        return self._file.read(min(size, self._most))
+
+
+class TestAnyObjectWithRead:
+    @pytest.mark.parametrize("most", [1, 7, 1 << 30])
+    def test_is_read(self, most: int) -> None:
+        data = b"".join(records.pack(bytes([number]) * number) for number in range(50))
+
+        reader = records.Reader(_Only(data, most))  # type: ignore[arg-type]
+
+        assert [payload for chunk in reader for payload in chunk] == [bytes([number]) * number for number in range(50)]
+
+    @pytest.mark.parametrize("piece", ["text", None, b"x" * (2 << 20)])
+    def test_must_give_as_many_bytes_as_were_asked_for(self, piece: Any) -> None:
+        file: Any = SimpleNamespace(read=lambda size: piece)
+
+        with pytest.raises(TypeError, match="SimpleNamespace: "):
+            records.Reader(file).read()
+        with pytest.raises(TypeError, match="expected a file descriptor or an open file, found str"):
+            records.Reader("a.tfrecord")  # type: ignore[arg-type]
+
+    def test_any_number_of_records_can_be_asked_for(self) -> None:
+        chunk = records.Reader(io.BytesIO(records.pack(b"one"))).read(10**30)
+
+        assert chunk is not None
+        assert list(chunk) == [b"one"]

@@ -8,18 +8,21 @@ RecordKitError
 ├── InvalidArgumentError   TensorFlow's name for what does not fit; MalformedPayloadError is one too
 │   └── SchemaError          the bytes are sound, but not what was asked for; or a value does not fit its field
 ├── StorageError         the file system said no, or what is on it is not as it should be
+│   ├── NotFoundError        there is nothing under this name; TensorFlow's name, too
+│   ├── PermissionDeniedError   this user may not read or write it; TensorFlow's name, too
 │   ├── TargetExistsError    there is something under this name already
 │   └── TargetBusyError      another writer is at work there
 ├── StateError           a pipeline cannot go on from here, or cannot be put together so
 └── MissingExtraError    an optional dependency is not installed
 
 Each has a built-in parent, so that `except ValueError` still works, carries its facts as attributes, and survives
-pickling, so that it can cross from a worker process. Two stand under TensorFlow's names, so that scripts which catch
-`tf.errors.DataLossError` and `tf.errors.InvalidArgumentError` go on to do so.
+pickling, so that it can cross from a worker process. Four have TensorFlow's names, so that scripts which catch
+`tf.errors.DataLossError`, `InvalidArgumentError`, `NotFoundError` and `PermissionDeniedError` go on to do so.
 """
 
 from __future__ import annotations
 
+import errno as _errno
 from typing import Any
 
 __all__ = [
@@ -28,6 +31,8 @@ __all__ = [
     "InvalidArgumentError",
     "MalformedPayloadError",
     "MissingExtraError",
+    "NotFoundError",
+    "PermissionDeniedError",
     "RecordKitError",
     "SchemaError",
     "StateError",
@@ -68,7 +73,8 @@ class RecordKitError(Exception):
 def _rebuild(kind: type[RecordKitError], args: tuple[Any, ...], facts: dict[str, Any]) -> RecordKitError:
     error = kind.__new__(kind)
     error.args = args
-    error.__dict__.update(facts)
+    for name, value in facts.items():
+        setattr(error, name, value)
     return error
 
 
@@ -173,12 +179,41 @@ class StorageError(RecordKitError, OSError):
     Attributes:
         path: The file or folder.
         errno: What the operating system answered, if it was asked; `errno.ENOSPC` for a full disk.
+
+    As with `OSError`, the class follows from `errno`:
+
+    >>> type(StorageError("a.tfrecord: there is no such file", errno=_errno.ENOENT)).__name__
+    'NotFoundError'
     """
+
+    def __new__(cls, message: str = "", *, path: str | None = None, errno: int | None = None) -> StorageError:
+        """Return an error of the class that `errno` says."""
+        kind = _BY_ERRNO.get(errno, cls) if cls is StorageError else cls
+        return super().__new__(kind, message)
 
     def __init__(self, message: str, *, path: str | None = None, errno: int | None = None) -> None:
         super().__init__(message)
         self.path = path
         self.errno = errno
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        rebuild, (kind, args, facts) = super().__reduce__()
+        return rebuild, (kind, args, {**facts, "errno": self.errno})  # which Python keeps elsewhere
+
+
+class NotFoundError(StorageError, FileNotFoundError):
+    """There is nothing under this name."""
+
+
+class PermissionDeniedError(StorageError, PermissionError):
+    """This user may not read or write it."""
+
+
+_BY_ERRNO: dict[int | None, type[StorageError]] = {
+    _errno.ENOENT: NotFoundError,
+    _errno.EACCES: PermissionDeniedError,
+    _errno.EPERM: PermissionDeniedError,
+}
 
 
 class TargetExistsError(StorageError, FileExistsError):

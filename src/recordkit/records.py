@@ -12,7 +12,7 @@ import zlib
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
-from typing import IO, TYPE_CHECKING, Any, Literal, cast
+from typing import IO, TYPE_CHECKING, Any, Final, Literal, cast
 
 from recordkit import _core
 from recordkit._core import Chunk
@@ -185,12 +185,15 @@ def scan(data: Buffer, *, path: str | None = None, max_record_bytes: int = NO_LI
     return chunk(data, path=path, max_record_bytes=max_record_bytes).offsets
 
 
+_MOST: Final = (1 << 63) - 1  # records asked for, which the core counts in 64 bits
+
+
 class Reader:
     """Reads the records of an open file, a chunk at a time, in memory that is used again.
 
-    Takes a file descriptor, a file opened with `open(path, "rb")`, or any object with `readinto`. A real file is read
-    from `offset` on without moving its position. Several threads may call `read` on one reader; each call gives the
-    next records.
+    Takes a file descriptor, a file opened with `open(path, "rb")`, or any object with `read` or `readinto`. A real
+    file is read from `offset` on without moving its position. Several threads may call `read` on one reader; each call
+    gives the next records.
 
     Args:
         file: Where the bytes come from. It stays open and is not closed here.
@@ -241,7 +244,7 @@ class Reader:
             CorruptRecordError: When a record is not sound. The sound ones before it were given first.
         """
         self._expect(records)
-        return self._found(*self._core.next(records))
+        return self._found(*self._core.next(None if records is None else min(records, _MOST)))
 
     def decoded(
         self, decoder: _core.Decoder, records: int, *, few_fields: bool
@@ -251,7 +254,7 @@ class Reader:
         Where there are not so many, or not all are what it wants, return what `read` does.
         """
         self._expect(records)
-        made = decoder.decode_next(self._core, records, few_fields)
+        made = decoder.decode_next(self._core, min(records, _MOST), few_fields)
         return made if len(made) == 2 else self._found(*made)
 
     def _expect(self, records: int | None) -> None:
@@ -328,7 +331,43 @@ def _descriptor_of(file: int | IO[bytes]) -> int | IO[bytes]:
     if isinstance(file, int):
         return file
     raw = getattr(file, "raw", file)
-    return raw.fileno() if isinstance(raw, io.FileIO) and raw.seekable() else file
+    if isinstance(raw, io.FileIO) and raw.seekable():
+        return raw.fileno()
+    if hasattr(file, "readinto"):
+        return file
+    if not hasattr(file, "read"):
+        message = f"expected a file descriptor or an open file, found {type(file).__name__}"
+        raise TypeError(message)
+    return cast("IO[bytes]", _ReadInto(file))
+
+
+class _ReadInto:
+    """Reads into memory from an object that only gives bytes."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def readinto(self, buffer: memoryview) -> int:
+        piece = read_piece(self._file, len(buffer))
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+
+def read_piece(file: IO[bytes], size: int) -> bytes:
+    """Return up to `size` bytes of an object with `read`; none at its end.
+
+    Raises:
+        TypeError: It gives something else than so many bytes.
+    """
+    piece: Any = file.read(size)
+    if isinstance(piece, str):
+        message = f"{_name_of(file) or type(file).__name__}: expected bytes, found text\n  Open it in mode 'rb'."
+        raise TypeError(message)
+    if piece is None or len(piece) > size:
+        found = "None" if piece is None else f"{len(piece):,}"
+        message = f"{_name_of(file) or type(file).__name__}: read({size}) gave {found}, and not up to {size:,} bytes"
+        raise TypeError(message)
+    return cast("bytes", piece)
 
 
 def _name_of(file: int | IO[bytes]) -> str | None:

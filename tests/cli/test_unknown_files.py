@@ -203,7 +203,9 @@ class TestFolders:
         Path("data", "part-0.tfrecord").write_bytes(files[0].read_bytes())
 
         for found in (["data"], ["data/*"], sorted(map(str, Path("data").iterdir()))):  # the last by the shell
-            assert run("count", *found) == Done(0, "3\n")
+            done = run("count", *found)
+            assert (done.status, done.out) == (0, "3\n")
+            assert done.err.count("left out: data/") == (4 if len(found) > 1 else 0)
 
     def test_marker_alone_is_opened_as_it_is(self, run: Callable[..., Done]) -> None:
         Path("_SUCCESS").touch()

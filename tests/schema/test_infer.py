@@ -84,13 +84,15 @@ class TestFromTheWire:
 
         assert Schema.infer([one, two]) == Schema({"x": "int64[?]", "y": "string?"})
 
-    def test_two_kinds_under_one_name_are_refused(self) -> None:
-        one, two = Schema({"x": "int64"}).encode({"x": [1]}), Schema({"x": "float32"}).encode({"x": [1.0]})
+    def test_two_kinds_under_one_name_are_left_out_and_said(self, caplog: pytest.LogCaptureFixture) -> None:
+        one, two = Schema({"id": "int64", "x": "int64"}), Schema({"id": "int64", "x": "float32"})
 
-        with pytest.raises(SchemaError) as caught:
-            Schema.infer([one, two])
+        inferred = Schema.infer([one.encode({"id": [1], "x": [1]}), two.encode({"id": [2], "x": [1.5]})])
 
-        assert str(caught.value).startswith("x: float and int64 lists under one name\n  A field has one kind.")
+        assert inferred == Schema({"id": "int64"})
+        (said,) = caplog.messages
+        assert said.startswith("x: left out of the fields, because records have float and int64 lists under this name.")
+        assert said.endswith("""open(path, schema={'x': "float32[?]?"}, on_error="skip").""")
 
     def test_nothing_is_told_from_no_records(self) -> None:
         with pytest.raises(SchemaError, match="there are no records to tell a schema from"):

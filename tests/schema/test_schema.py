@@ -177,7 +177,7 @@ class TestSaving:
         path = tmp_path / "s.json"
         Schema({"a": "int64"}).save(path)
 
-        with pytest.raises(FileExistsError, match="pass overwrite=True to replace it"):
+        with pytest.raises(FileExistsError, match="Pass overwrite=True to replace it"):
             Schema({"b": "int64"}).save(path)
         assert Schema.load(path).names == ("a",)
         Schema({"b": "int64"}).save(path, overwrite=True)

@@ -27,10 +27,10 @@ KNOWN = {
     "schema/_json.py": {"path.with_name(f'.{path.name}.{os.getpid()}')"},
     "storage/_commit.py": {
         "part.data / shard.name",
-        "side / 'quarantine' / f'{target.name}.jsonl'",
-        "side / f'{target.name}.rki'",
+        "side / 'quarantine' / _names.fitting('', target.name, '.jsonl')",
+        "side / _names.fitting('', target.name, '.rki')",
     },
-    "storage/_disk.py": {"path.with_name(f'.{path.name}.new')"},
+    "storage/_disk.py": {"path.with_name(_names.fitting('.', path.name, '.new'))"},
     "storage/_journal.py": {  # which allows none but those that a run of its kind makes
         "staging / source",
         "staging / source.partition('/')[0]",
@@ -48,17 +48,17 @@ KNOWN = {
     },
     "storage/_names.py": {
         "folder / name",
-        "side_of(target, lone=lone) / (f'{target.name}.manifest.json' if lone else 'manifest.json')",
-        "target.with_name(f'.{target.name}.recordkit')",
+        "side_of(target, lone=lone) / (fitting('', target.name, '.manifest.json') if lone else 'manifest.json')",
+        "target.with_name(fitting('.', target.name, '.recordkit'))",
     },
     "storage/_places.py": {
         "cache / 'recordkit' / 'index' / f'{name}.rki'",
-        "path.parent / _names.SIDE / f'{path.name}.rki'",
-        "path.with_name(f'.{path.name}.{os.getpid()}.{threading.get_ident()}')",
+        "path.parent / _names.SIDE / _names.fitting('', path.name, '.rki')",
+        "path.with_name(_names.fitting('.', path.name, f'.{os.getpid()}.{threading.get_ident()}'))",
     },
     "storage/_publish.py": {
-        "side / 'quarantine' / f'{name}.jsonl'",
-        "side / f'{name}.rki'",
+        "side / 'quarantine' / _names.fitting('', name, '.jsonl')",
+        "side / _names.fitting('', name, '.rki')",
         "source / f'{stem}.jsonl'",
         "source / f'{stem}.rki'",
         "source / shard.name",
@@ -78,7 +78,9 @@ KNOWN = {
         "staging / f'part-{number:05d}-of-{total:05d}'",
         "staging.with_name(f'{staging.name}.old')",
     },
-    "tools/_repair.py": {"_names.side_of(target.absolute(), lone=True) / f'{target.name}.lost.json'"},
+    "tools/_repair.py": {
+        "_names.side_of(target.absolute(), lone=True) / _names.fitting('', target.name, '.lost.json')"
+    },
     "tools/_verify_find.py": {"folder / name", "path / name", "path.with_name(at['name'])"},
 }
 NAMES = {"name", "stem", "each", "source", "target", "slug", "member", "filename"}

@@ -281,7 +281,7 @@ class TestNothing:
         assert error_of(tmp_path) == f"{tmp_path}: the folder is empty\n  Pass the folder that holds the records."
 
     def test_an_empty_name(self) -> None:
-        assert error_of("") == "there is nothing to open: the name is empty"
+        assert error_of("") == "expected a path, found an empty text"
 
     def test_an_empty_list(self) -> None:
         assert error_of([]) == "there is nothing to open: the list of files is empty"

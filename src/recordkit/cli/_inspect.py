@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from recordkit import _core, examples, records
+from recordkit import _core, examples
 from recordkit.errors import CorruptRecordError, RecordKitError, SchemaError
 from recordkit.schema import Schema
+from recordkit.schema._messages import other_message
 from recordkit.storage import LocalFile, PipeFile
 from recordkit.tools._stats import Accumulator
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from recordkit.columns import Batch
     from recordkit.dataset import Dataset
@@ -29,7 +30,6 @@ _FILES: Final = 8
 _BYTES: Final = 32 << 20
 _RECORDS: Final = 4096
 _BATCH: Final = 64
-_LISTS: Final = "ExampleListWithContext, as TF-Ranking has them"
 _COUNTED: Final = 64 << 20  # bytes of compressed files that are decompressed only to count
 
 
@@ -86,13 +86,13 @@ def inspect(dataset: Dataset) -> Facts:
     parts = [_start(file, _BYTES // len(chosen), -(-_RECORDS // len(chosen)), damage) for file in chosen]
     chunk = _joined([part for part, _ in parts])
     survey = examples.survey(chunk)
-    listed = _are_lists_with_context(survey, chunk)
-    if listed:
+    other = other_message(chunk, survey)
+    if other is not None:
         survey = replace(survey, message="other", features={}, lists={})
     schema, problem = _schema(dataset, survey, chunk)
     if dataset._records.stack:
         schema = dataset.schema  # with what was added, without what was hidden
-        batches: Iterable[Batch] = dataset.take(len(chunk)).batch(_BATCH)
+        batches: Iterable[Batch] = _spread(dataset, chosen, -(-len(chunk) // len(chosen)))
     else:
         batches = (schema.decode(chunk) for chunk in [chunk] if schema is not None)
     stats, problem = _stats(schema, batches) if schema is not None else (None, problem)
@@ -104,7 +104,7 @@ def inspect(dataset: Dataset) -> Facts:
         bytes=None if pipe else sum(file.file.size for file in files),
         records=total,
         compressions=tuple(sorted({file.compression or "none" for file in chosen})),
-        message=_LISTS if listed else _message(survey, chunk, damaged=bool(damage), told=schema is not None),
+        message=_message(survey, chunk, other, damaged=bool(damage), told=schema is not None),
         looked_at=len(chosen),
         chunk=chunk,
         survey=survey,
@@ -140,6 +140,17 @@ def _start(file: RecordFile, size: int, count: int, damage: list[Damage]) -> tup
 def _joined(chunks: list[Chunk]) -> Chunk:
     """Return all records in one chunk; a single one as it is, for it may be large."""
     return chunks[0] if len(chunks) == 1 else _core.join(chunks)
+
+
+def _spread(dataset: Dataset, chosen: Sequence[RecordFile], count: int) -> Iterator[Batch]:
+    """Yield the first records of some files, with what was changed beside them."""
+    ends = dataset._records.ends.tolist()
+    starts = dict(zip(dataset.shards, [0, *ends], strict=False))
+    stops = dict(zip(dataset.shards, ends, strict=True))
+    for file in chosen:
+        stop = min(stops[file], starts[file] + count)
+        for first in range(starts[file], stop, _BATCH):
+            yield dataset[np.arange(first, min(stop, first + _BATCH))]
 
 
 def _as_damage(error: CorruptRecordError, file: RecordFile) -> Damage:
@@ -193,84 +204,14 @@ def _layer_words(layer: Any) -> str:
     return ", ".join(words)
 
 
-# --- What payloads are that are no Examples
-
-
-def _message(survey: Survey, chunk: Chunk, *, damaged: bool, told: bool) -> str:
+def _message(survey: Survey, chunk: Chunk, other: str | None, *, damaged: bool, told: bool) -> str:
     if not len(chunk):
         return "not known: no record is sound" if damaged else "none: there is no record"
-    if told or survey.features or survey.lists:
-        return survey.message
-    payloads = [chunk[number] for number in range(min(len(chunk), 64))]
-    if not any(payloads):
+    if other is not None and not told:
+        return other
+    if not (told or survey.features or survey.lists or chunk.lengths[:64].any()):
         return "none: the payloads are empty"
-    if any(b"brain.Event:" in payload[:64] for payload in payloads[:1]):
-        return "tf.Event, as TensorBoard reads"
-    if all(map(_is_text, payloads)):
-        return "text"
-    if all(map(_is_message, payloads)):
-        return "a protobuf message, but no Example"
-    return "bytes, but no Example"
-
-
-def _is_text(payload: bytes) -> bool:
-    try:
-        text = payload.decode()
-    except UnicodeDecodeError:
-        return False
-    return all(letter.isprintable() or letter in "\t\r\n" for letter in text)
-
-
-def _are_lists_with_context(survey: Survey, chunk: Chunk) -> bool:
-    """Tell whether payloads are lists of Examples: they can be taken for Examples whose features have no values."""
-    found = [*survey.features.values(), *survey.lists.values()]
-    if not found or any(each.kinds for each in found):
-        return False
-    inner = examples.survey(records.pack_many(_first_fields(chunk[0])))
-    return inner.message == "Example" and any(each.kinds for each in inner.features.values())
-
-
-def _first_fields(payload: bytes) -> list[bytes]:
-    """Return what stands under number 1 in a message whose fields all have a length."""
-    found, at = [], 0
-    while at < len(payload):
-        tag, at = _varint(payload, at)
-        length, at = _varint(payload, at)
-        if tag == 0x0A:
-            found.append(payload[at : at + length])
-        at += length
-    return found
-
-
-def _is_message(payload: bytes) -> bool:
-    """Tell whether bytes are fields of protobuf's wire format from the first to the last."""
-    at = 0
-    while at < len(payload):
-        tag, at = _varint(payload, at)
-        if at < 0 or tag >> 3 == 0:
-            return False
-        kind = tag & 7
-        if kind == 0:
-            _, at = _varint(payload, at)
-        elif kind == 2:
-            length, at = _varint(payload, at)
-            at = at + length if at >= 0 else at
-        elif kind in (1, 5):
-            at += 8 if kind == 1 else 4
-        else:
-            return False
-        if at < 0:
-            return False
-    return at == len(payload)
-
-
-def _varint(payload: bytes, at: int) -> tuple[int, int]:
-    value = 0
-    for number, byte in enumerate(payload[at : at + 10]):
-        value |= (byte & 127) << (7 * number)
-        if byte < 128:
-            return value, at + number + 1
-    return 0, -1
+    return survey.message
 
 
 def sizes_of(chunk: Chunk) -> tuple[int, int, int]:

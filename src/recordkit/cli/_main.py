@@ -14,7 +14,7 @@ import recordkit
 
 from ._commands import GROUPS, SUMMARIES
 from ._errors import as_dict, status_of, words_of
-from ._parser import WrongUse, parser_of
+from ._parser import WrongUse, leave_out, parser_of
 from ._screen import Screen, clean
 
 if TYPE_CHECKING:
@@ -84,6 +84,10 @@ def _command(words: list[str], screen: Screen) -> int:
         raise _unknown(name)
     module = import_module(f"recordkit.cli.{name}")
     args = parser_of(name, module).parse_intermixed_args(rest)
+    if isinstance(getattr(args, "path", None), list):
+        args.path, left_out = leave_out(args.path)
+        for path, reason in left_out:
+            screen.tell(f"left out: {clean(path)} ({reason})")
     told = name == "demo" or any(getattr(args, option, False) for option in ("skip_damaged", "skip_errors"))
     with _log(screen, quiet=told):
         status: int = module.run(args, screen)

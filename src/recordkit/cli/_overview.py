@@ -86,15 +86,18 @@ def _print_fields(facts: Facts, screen: Screen) -> None:
             return
         rows = [[clean(name), *_wire_words(facts, name), ""] for name in facts.features]
     else:
-        rows = [_row(clean(name), stats) for name, stats in facts.stats.fields.items()]
+        sampled = facts.stats.rows != facts.records
+        rows = [_row(clean(name), stats, sampled=sampled) for name, stats in facts.stats.fields.items()]
+        mixed = [name for name, wire in facts.features.items() if len(wire.kinds) > 1]
+        rows += [[clean(name), *_wire_words(facts, name), ""] for name in mixed]
     if screen.width is not None and screen.width < 100:
         rows = [[*row[:4], ""] for row in rows]
     screen.table(_HEADS, rows, right=["missing"], shrink=["values", "type", "field"])
 
 
-def _row(name: str, stats: FieldStats) -> list[str]:
+def _row(name: str, stats: FieldStats, *, sampled: bool) -> list[str]:
     missing = f"{stats.missing:,}" if stats.missing else ""
-    return [name, stats.type, missing, clean(_values(stats)), histogram(stats)]
+    return [name, stats.type, missing, clean(_values(stats)) + " in the sample" * sampled, histogram(stats)]
 
 
 def _first(facts: Facts) -> Any:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import shutil
+import stat
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
+
+from recordkit.paths import mode_of
 
 from ._commands import SUMMARIES
 
@@ -22,6 +25,7 @@ __all__ = [
     "add_target",
     "add_workers",
     "flat",
+    "leave_out",
     "names",
     "natural",
     "options",
@@ -74,16 +78,27 @@ def add_paths(parser: argparse.ArgumentParser, *, many: bool = True) -> None:
 
 
 def where(args: argparse.Namespace) -> Any:
-    """Return what the user named, as `recordkit.open` takes it.
+    """Return what the user named, as `recordkit.open` takes it."""
+    return args.path[0] if len(args.path) == 1 else args.path
 
-    Of several files, which a shell may have found for an asterisk, those are left out that hold no records for sure.
+
+def leave_out(paths: list[str]) -> tuple[list[str], list[tuple[str, str]]]:
+    """Return what of several paths is to be read; and those that hold no records for sure, each with the reason.
+
+    A shell may have found them for an asterisk. What is not there is to be read: that is refused.
     """
-    if len(args.path) == 1:
-        return args.path[0]
+    from recordkit.storage._names import SIDE
     from recordkit.storage._shard_names import reason_left_out
 
-    held = [path for path in map(Path, args.path) if path.is_dir() or reason_left_out(path.name) is None]
-    return held or args.path
+    left_out = []
+    for path in paths if len(paths) > 1 else ():
+        reason = reason_left_out(Path(path).name)
+        mode = mode_of(path)
+        if reason is not None and (stat.S_ISREG(mode) or (mode and Path(path).name == SIDE)):
+            left_out.append((path, reason))
+    names = {path for path, _ in left_out}
+    held = [path for path in paths if path not in names]
+    return (held, left_out) if held else (paths, [])
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

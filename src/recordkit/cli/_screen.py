@@ -16,6 +16,8 @@ import sys
 import unicodedata
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
+from recordkit.paths import shown as clean
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -23,21 +25,8 @@ __all__ = ["Screen", "cells", "clean", "counted", "cut", "spark", "wrapped"]
 
 _STYLES: Final = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
 _SGR: Final = re.compile(r"\x1b\[[\d;]*m")
-# Controls of old and new terminals, and letters that turn the direction of what follows.
-_UNSAFE: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _BARS: Final = " ▁▂▃▄▅▆▇█"
 _LEAST: Final = 8  # no column is cut to less
-
-
-def clean(text: str) -> str:
-    """Return a text with everything escaped that a terminal would obey rather than show."""
-    return _UNSAFE.sub(_escaped, text)
-
-
-def _escaped(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    short = {9: "\\t", 10: "\\n", 13: "\\r"}
-    return short.get(code) or (f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}")
 
 
 def cells(text: str) -> int:

@@ -57,9 +57,9 @@ def _print(found: Stats, screen: Screen) -> None:
 
     from ._show import histogram
 
-    sample = f", a sample of {found.total:,}" if found.total > found.rows else ""
+    sample = f", a sample of {found.total:,}" if found.sampled else ""
     screen.print(screen.style(f"{counted(found.rows, 'record')}{sample}", "bold"))
-    lines = [_line(field) for field in found.fields.values()]
+    lines = [_line(field, sampled=found.sampled) for field in found.fields.values()]
     rows = [
         [clean(line[0]), *line[1:9], histogram(field)] for line, field in zip(lines, found.fields.values(), strict=True)
     ]

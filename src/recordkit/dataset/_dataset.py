@@ -120,9 +120,14 @@ class Dataset(Steps):
     def _needed_schema(self) -> Schema:
         schema = self.schema if self._parse is None else None
         if schema is None:
-            message = f"{self._name}: these records have no fields: they are read as payloads"
+            message = f"{self._name}: these records have no fields: they are read as payloads{self._looks_like()}"
             raise SchemaError(message)
         return schema
+
+    def _looks_like(self) -> str:
+        other = None if self._parse is not None else self._records.other_message
+        advice = "With the class of a message: recordkit.open(path, parse=Message.FromString)."
+        return "" if other is None else f", and look like {other}\n  {advice}"
 
     def take(self, count: int) -> Dataset:
         """Return the dataset of the first `count` records."""

@@ -57,13 +57,14 @@ def check_rest(declared: Schema, known: Schema | None, sample: Part | None) -> N
     raise SchemaError(message, field=left[0])
 
 
-def check_declared(declared: Schema, sample: Part, known: Schema | None) -> None:
+def check_declared(declared: Schema, sample: Part, known: Schema | None, *, tolerant: bool = False) -> None:
     """Raise if the first records of a dataset do not have what a schema declares.
 
     Args:
         declared: What the caller expects.
         sample: Records from the beginning.
         known: The schema they were written with, if there is a manifest.
+        tolerant: Whether records that do not fit are passed over when they are read.
 
     Raises:
         SchemaError: A field is not there, or is something else; with the name that may have been meant.
@@ -78,9 +79,10 @@ def check_declared(declared: Schema, sample: Part, known: Schema | None) -> None
     for name, features in wire.items():
         if not any(feature in written for feature in features):
             _absent(declared, name, sample, spare, there)
-    batch = declared.decode(sample.chunk, path=sample.path)
-    for name in batch.names:
-        batch[name]
+    if not tolerant:
+        batch = declared.decode(sample.chunk, path=sample.path)
+        for name in batch.names:
+            batch[name]
 
 
 def _absent(declared: Schema, name: str, sample: Part, spare: set[str], there: set[str]) -> None:

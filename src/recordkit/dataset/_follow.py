@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recordkit.errors import CorruptRecordError, StorageError
+from recordkit.paths import given_path
 from recordkit.records import Reader
 from recordkit.storage import LocalFile, RecordFile
 
@@ -43,7 +44,7 @@ def follow(path: str | os.PathLike[str], *, poll: float = 0.5, timeout: float | 
     >>> next(added)
     b'two'
     """
-    file = LocalFile(Path(path))
+    file = LocalFile(Path(given_path(path)))
     offset = record = size = 0
     last_change = time.monotonic()
     while True:

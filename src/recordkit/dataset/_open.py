@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
+from recordkit.paths import given_path
 from recordkit.schema import Schema
 from recordkit.storage import Layer, LocalFile, OpenFiles, RecordFile, given_file, layers_over, locate
 from recordkit.workers import AUTO, Workers
@@ -138,7 +139,7 @@ def _files(located: Located | None, max_record_bytes: int | None) -> list[Record
 def _layers(located: Located, overlays: bool | Sequence[str | os.PathLike[str]]) -> list[Layer]:
     """Return the layers over these files, oldest first: those beside them, then those that were named."""
     found = layers_over(located.files, located.manifest if located.folder is not None else None)
-    return found + [Layer.load(Path(path)) for path in (overlays if not isinstance(overlays, bool) else ())]
+    return found + [Layer.load(Path(given_path(path))) for path in (overlays if not isinstance(overlays, bool) else ())]
 
 
 def _name(where: Any, given: ByteFile | None) -> str:

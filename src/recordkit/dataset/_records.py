@@ -12,8 +12,10 @@ import numpy as np
 
 from recordkit import _core, workers
 from recordkit.errors import CorruptRecordError, SchemaError
+from recordkit.examples import survey
 from recordkit.records import CHUNK_BYTES, Chunk
 from recordkit.schema import Schema
+from recordkit.schema._messages import other_message
 from recordkit.storage import Damage, PipeFile, fetch, fetch_later
 
 from ._batching import Columns, Part, Payloads
@@ -173,7 +175,7 @@ class Records:
             declared = declared.select(*(name for name in declared.names if owners.get(name) is None))
         sample = next(self._firsts(self.files), None)
         if sample is not None:
-            check_declared(declared, sample, self.known)
+            check_declared(declared, sample, self.known, tolerant=self.log.tolerant)
 
     def _samples(self) -> list[Part]:
         """The first records of some files, of the first one if it has any; of another where those have none."""
@@ -207,6 +209,12 @@ class Records:
                         more.append(Part(chunk, part.path))
                         size += chunk.nbytes
         return samples + more
+
+    @cached_property
+    def other_message(self) -> str | None:
+        """What payloads look like that are no Examples; None if they are Examples, or nobody asked."""
+        part = next(iter(self._samples()), None) if self.examples else None
+        return None if part is None else other_message(part.chunk, survey(part.chunk))
 
     def _inferred(self) -> Schema | None:
         samples = self._many_samples()

@@ -10,6 +10,7 @@ import numpy as np
 
 from recordkit.columns import BytesColumn, Ragged
 from recordkit.errors import RecordKitError
+from recordkit.paths import shown
 from recordkit.storage import PipeFile
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ _PICTURE_TYPES = ((b"\xff\xd8\xff", "image/jpeg"), (b"\x89PNG\r\n\x1a\n", "image
 
 def text(dataset: Dataset) -> str:
     """Return what a dataset is, in a few lines. Nothing is counted that would take a pass over the data."""
-    return "\n".join([f"Dataset({_headline(dataset)})", *_fields(dataset)])
+    return "\n".join(map(shown, [f"Dataset({_headline(dataset)})", *_fields(dataset)]))
 
 
 def _headline(dataset: Dataset) -> str:
@@ -48,9 +49,10 @@ def _fields(dataset: Dataset) -> Iterator[str]:
         yield "  payloads, which are no Examples"
         return
     fields = {**schema.fields, **schema.sequences}
-    width = max(map(len, fields), default=0)
+    names = {name: shown(name) for name in fields}
+    width = max(map(len, names.values()), default=0)
     for name, declared in fields.items():
-        yield f"  {name:<{width}}  {declared}{' a step' if name in schema.sequences else ''}"
+        yield f"  {names[name]:<{width}}  {declared}{' a step' if name in schema.sequences else ''}"
 
 
 def _counted(number: int, what: str) -> str:

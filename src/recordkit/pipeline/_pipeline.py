@@ -8,9 +8,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recordkit.errors import StateError
+from recordkit.errors import StateError, StorageError
+from recordkit.paths import given_path
 from recordkit.schema import Schema
 from recordkit.sizes import parse_size
+from recordkit.storage import is_lone_file
 from recordkit.workers import AUTO, Workers
 
 from . import _explain, _order, _stages, _state
@@ -206,7 +208,10 @@ class Pipeline(Steps):
             raise StateError(message)
         facts = [self._facts(), key]
         room = None if max_bytes is None else parse_size(max_bytes)
-        folder = None if path is None else Path(path)
+        folder = None if path is None else Path(given_path(path))
+        if folder is not None and is_lone_file(folder):
+            message = f"{folder}: a cache is a folder, and this is the name of a record file\n  Give it another name."
+            raise StorageError(message, path=str(folder))
         return Pipeline(Cached(self, folder, room, fingerprint(facts), repr(self)), workers=self.workers)
 
     def _functions(self) -> Iterator[Any]:

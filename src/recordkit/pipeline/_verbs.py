@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from ._order import Uneven
     from ._pipeline import Pipeline
 
+_MOST = 1 << 62  # bytes or ranks: what orders are reckoned with has 64 bits
+
 
 class Steps:
     """The steps that anything which has elements can be given. Each returns a new pipeline."""
@@ -129,7 +131,7 @@ class Steps:
         seed = natural(seed, "seed", least=None)
         if buffer is not None:
             return self._then(_stages.BufferShuffle(seed, natural(buffer, "buffer", least=1)))
-        return self._then(Shuffle(seed, None if window is None else parse_size(window)))
+        return self._then(Shuffle(seed, None if window is None else min(parse_size(window), _MOST)))
 
     def interleave(self, cycle: int = 16, *, block: int = 1) -> Pipeline:
         """Return the records of `cycle` files in turns, `block` of each; where one ends, the next takes its place."""
@@ -146,7 +148,7 @@ class Steps:
         """
         if rank == "auto":
             rank, world = _ranks()
-        if world is None or not 0 <= natural(rank, "rank") < natural(world, "world", least=1):
+        if world is None or not 0 <= natural(rank, "rank") < natural(world, "world", least=1) <= _MOST:
             message = f"shard: expected a rank from 0 up and below world, found rank {rank!r} of {world!r}"
             raise ValueError(message)
         if uneven not in ("pad", "drop", "error"):

@@ -12,13 +12,14 @@ import numpy as np
 
 from recordkit import examples
 from recordkit.columns import BytesColumn
-from recordkit.errors import SchemaError
+from recordkit.errors import MalformedPayloadError, SchemaError
 from recordkit.examples import EMPTY, Decoder, Feature, FeatureFacts, Survey, Values
 from recordkit.records import Chunk
 
 from . import _dtypes
 from ._fields import Field, field_from_parts
 from ._layout import layout_of
+from ._messages import other_message
 from ._shapes import unlike
 
 if TYPE_CHECKING:
@@ -39,6 +40,9 @@ def fields_of_chunks(
         found = examples.survey(chunk, path=path)
         if found.problem is not None:
             raise found.problem
+        if (other := other_message(chunk, found)) is not None:
+            message = f"{f'{path}: ' if path else ''}the payloads are no Examples, and look like {other}"
+            raise MalformedPayloadError(message, path=path)
         survey = found if survey is None else survey.merge(found)
         sequence = found.message == "SequenceExample"
         arrays.look(chunk, found.features, sequence=sequence)
@@ -70,18 +74,30 @@ def _fields(features: Mapping[str, FeatureFacts], rows: int, arrays: _Arrays) ->
     return {
         name: _field(name, facts, rows, known.get(name), steps=arrays.steps)
         for name, facts in features.items()
-        if name not in companions
+        if name not in companions and _is_of_one_kind(name, facts)
     }
+
+
+def _is_of_one_kind(name: str, facts: FeatureFacts) -> bool:
+    """Tell whether one field can hold a feature; if not, say so."""
+    if len(facts.kinds) < 2:
+        return True
+    import logging  # as above
+
+    kinds = sorted(facts.kinds)
+    logging.getLogger("recordkit").warning(
+        "%s: left out of the fields, because records have %s lists under this name. To read those of one kind and skip"
+        ' the others: open(path, schema={%r: "%s[?]?"}, on_error="skip").',
+        name,
+        " and ".join(kinds),
+        name,
+        {"float": "float32"}.get(kinds[0], kinds[0]),
+    )
+    return False
 
 
 def _field(name: str, facts: FeatureFacts, rows: int, array: tuple[str, int] | None, *, steps: bool) -> Field:
     """Return the field that holds what was seen of a feature."""
-    if len(facts.kinds) > 1:
-        message = (
-            f"{name}: {' and '.join(sorted(facts.kinds))} lists under one name\n"
-            f"  A field has one kind. Read the records that differ with a schema of their own."
-        )
-        raise SchemaError(message, field=name, found=" and ".join(sorted(facts.kinds)))
     # A step without a kind has no values; a record without one has no field.
     optional = facts.records - (0 if steps else facts.no_kind) < rows
     if array is not None:

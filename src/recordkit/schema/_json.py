@@ -12,15 +12,18 @@ A default that JSON has no number or text for is {"base64": ...}: its bytes as a
 from __future__ import annotations
 
 import base64
+import errno
 import json
 import math
 import os
+import stat
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from recordkit.errors import SchemaError
+from recordkit.errors import SchemaError, StorageError, TargetExistsError
+from recordkit.paths import refusing
 
 from . import _dtypes
 from ._fields import AnyField, Array, Field, TensorProto
@@ -159,11 +162,34 @@ def _default_from_json(default: Any, field: Field) -> Any:
     return array.reshape(default["shape"])[()]
 
 
+def read(path: Path) -> str:
+    """Return the text of a file.
+
+    Raises:
+        StorageError: It is no file of text.
+    """
+    with refusing(path, "be read"):
+        if not stat.S_ISREG(path.stat().st_mode):
+            message = (
+                f"{path}: expected a file, found a folder, a pipe or a device\n  Give the file that the schema is in."
+            )
+            raise StorageError(message, path=str(path))
+        data = path.read_bytes()
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        message = (
+            f"{path}: expected JSON, found byte {error.start} that is no text\n  Give the file that the schema is in."
+        )
+        raise StorageError(message, path=str(path)) from None
+
+
 def save(text: str, path: Path, *, overwrite: bool) -> None:
     """Write `text` to `path`, which is whole under that name or not there."""
-    if path.exists() and not overwrite:
-        message = f"{path} exists; pass overwrite=True to replace it"
-        raise FileExistsError(message)
+    if os.path.lexists(path) and not (overwrite and path.is_file()):
+        advice = "Pass overwrite=True to replace it." if path.is_file() else "It is no file that could be replaced."
+        message = f"{path}: there is something under this name already\n  {advice}"
+        raise TargetExistsError(message, path=str(path), errno=errno.EEXIST)
     staged = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with staged.open("w", encoding="utf-8") as file:

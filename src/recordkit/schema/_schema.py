@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from recordkit.errors import SchemaError
+from recordkit.paths import given_path, refusing
 
 from . import _compare, _infer, _json, _observe, _print, _tensorflow
 from ._batches import Plan, encode_columns, encode_pieces, gather_columns
@@ -368,12 +369,13 @@ class Schema:
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the schema to a JSON file, which appears whole or not at all."""
-        _json.save(self.to_json(), Path(path), overwrite=overwrite)
+        with refusing(path, "be written"):
+            _json.save(self.to_json(), Path(given_path(path)), overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Schema:
         """Return the schema that `save` wrote."""
-        fields, sequences = _json.parse(Path(path).read_text("utf-8"), path=str(path))
+        fields, sequences = _json.parse(_json.read(Path(given_path(path))), path=str(path))
         return cls(fields, sequences=sequences)
 
     def __str__(self) -> str:

@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Protocol, runtime_checkable
 from recordkit import _core
 from recordkit.errors import StorageError
 from recordkit.memory import mapped_at_most
-from recordkit.records import cut_short
+from recordkit.records import cut_short, read_piece
 
 from ._disk import TOO_MANY, TOO_MANY_CODES
 
@@ -63,6 +63,14 @@ def _check_regular(path: Path, mode: int) -> None:
         found = _KINDS.get(stat.S_IFMT(mode), "something else")
         message = f"{path}: expected a file, found {found}\n  Put the file itself in its place, or take it away."
         raise StorageError(message, path=str(path))
+
+
+def unreadable(path: Path, error: OSError) -> StorageError:
+    """Return the error for a file or folder that the system does not let us read."""
+    message = f"{path}: cannot be read: {os.strerror(error.errno or 0)}"
+    if error.errno in TOO_MANY_CODES:
+        message += f"\n  {TOO_MANY}"
+    return StorageError(message, path=str(path), errno=error.errno)
 
 
 class ByteFile(Protocol):
@@ -136,7 +144,7 @@ class LocalFile:
         try:
             return self.path.stat()
         except OSError as error:
-            raise self._unreadable(error) from error
+            raise unreadable(self.path, error) from error
 
     def again(self) -> LocalFile:
         """Return the same file, to be opened and closed by itself. What it was first is known to both."""
@@ -165,17 +173,11 @@ class LocalFile:
         except StorageError:
             raise
         except OSError as error:
-            raise self._unreadable(error) from error
+            raise unreadable(self.path, error) from error
 
     def is_as_opened(self) -> bool:
         """Whether nothing was written to it since it was first opened, as far as its time tells."""
         return self._facts().st_mtime_ns == self._written
-
-    def _unreadable(self, error: OSError) -> StorageError:
-        message = f"{self.path}: cannot be read: {os.strerror(error.errno or 0)}"
-        if error.errno in TOO_MANY_CODES:
-            message += f"\n  {TOO_MANY}"
-        return StorageError(message, path=str(self.path), errno=error.errno)
 
     def read_at(self, offset: int, size: int) -> bytes:
         """Return `size` bytes from `offset` on; fewer only at the end of the file."""
@@ -487,10 +489,10 @@ def check_uncut(file: ByteFile, record: int | None = None, offset: int | None = 
 def _read_all(file: IO[bytes], size: int) -> bytes:
     """Return `size` bytes; fewer only at the end."""
     pieces, left = [], size
-    while left and (piece := file.read(left)):
+    while left and len(piece := read_piece(file, left)):
         pieces.append(piece)
         left -= len(piece)
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+    return bytes(pieces[0]) if len(pieces) == 1 else b"".join(pieces)
 
 
 def given_file(where: Any) -> ByteFile | None:
@@ -502,7 +504,7 @@ def given_file(where: Any) -> ByteFile | None:
     """
     if where == "-":
         where = sys.stdin.buffer
-    if isinstance(where, str | os.PathLike | Sequence):
+    if isinstance(where, str | os.PathLike | Sequence) and not isinstance(where, bytes):
         return _named_pipe(where) if isinstance(where, str | os.PathLike) else None
     if not hasattr(where, "read"):
         message = f"expected a path, a list of paths or an open file, found {type(where).__name__}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections import Counter
 from dataclasses import replace
 from functools import reduce
@@ -49,7 +50,7 @@ def commit(path: str | os.PathLike[str], *, sync: bool = True) -> Written:
     folders = _staging.part_folders(staging)
     if not folders:
         message = f"{target}: no parts of it are there\n  They are written by create(..., part=, parts=)."
-        raise StorageError(message, path=str(target))
+        raise StorageError(message, path=str(target), errno=errno.ENOENT)
     total, *others = sorted({int(folder.name.rpartition("-of-")[2]) for folder in folders})
     if others:
         message = (
@@ -208,7 +209,8 @@ def publish_appended(writer: Writer, *, resume: bool) -> None:
         if resume and _is_last(manifest, part.shards):
             raise _is_there(part)
         run = part.run or {}
-        mode = _disk.mode_of(*(_names.inside(target, shard.name, where) for shard in manifest.shards[-1:]), where)
+        last = [_names.inside(target, shard.name, where) for shard in manifest.shards[-1:]]
+        mode = _disk.permissions_of(*last, where)
         taken = {path.name.rpartition("-of-")[0].rpartition("-")[0] for path in _disk.children(target)}
         name = _names.appended_name(run["name"], taken)
         moves: list[tuple[Path, Path]] = []
@@ -284,11 +286,11 @@ def publish_extended(writer: Writer, *, existing: Existing, resume: bool) -> Non
             _disk.cut_file(target, old_size, sync=writer._options.sync)
         old, new_size = _journal.Facts(old_size, f"{facts.crc:08x}"), old_size + shard.bytes
         new_crc = _core.crc32c_combine(facts.crc, int(shard.crc32c, 16), shard.bytes)
-        mode = _disk.mode_of(target)
+        mode = _disk.permissions_of(target)
         moves = [(staged, target)]
         manifest = None
         side = _names.side_of(target, lone=True)
-        kept = side / f"{target.name}.rki"
+        kept = side / _names.fitting("", target.name, ".rki")
         after = {"records": facts.records, "digest": facts.digest.hexdigest()}
         # Layers need to be told which of the records they are for.
         before = existing.manifest or (Manifest(schema=None, shards=()) if layers else None)
@@ -314,7 +316,7 @@ def publish_extended(writer: Writer, *, existing: Existing, resume: bool) -> Non
             operation = _operation("append", part.run or {}) | ({_layers.AFTER: after} if layers else {})
             manifest = _seen_so(before, existing).with_shards((), operation).with_only(whole)
             if shard.skipped:
-                path = side / "quarantine" / f"{target.name}.jsonl"
+                path = side / "quarantine" / _names.fitting("", target.name, ".jsonl")
                 moves.append(_joined_quarantine(part, path, more=earlier is not None and earlier.skipped > 0))
         _disk.sync_folder(part.data, sync=writer._options.sync)
         _publish.publish(

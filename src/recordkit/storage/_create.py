@@ -398,7 +398,9 @@ def quarantined(path: str | os.PathLike[str]) -> Iterator[BadRow]:
     folder = _names.side_of(target, lone=lone) / "quarantine"
     shards = [shard for shard in manifest.shards if shard.skipped] if manifest is not None else []
     # Merged, for rows that were dealt to several shards are in none of them together.
-    rows = [_quarantine.read(_names.inside(folder, f"{shard.name}.jsonl", where)) for shard in shards]
+    rows = [
+        _quarantine.read(_names.inside(folder, _names.fitting("", shard.name, ".jsonl"), where)) for shard in shards
+    ]
     yield from heapq.merge(*rows, key=lambda bad: bad.number)
 
 

@@ -10,11 +10,15 @@ import errno
 import logging
 import os
 import shutil
+import stat
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from recordkit import _core
 from recordkit.errors import StorageError, TargetExistsError
+from recordkit.paths import mode_of
+
+from . import _names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -171,8 +175,15 @@ def replace_file(path: Path, data: Buffer, *, sync: bool = True, sync_name: bool
         data: What is to be in it.
         sync: Whether it lasts.
         sync_name: Whether its name does; False where the folder is synced later for another file's sake.
+
+    Raises:
+        TargetExistsError: A folder, a pipe or a device is there.
     """
-    staged = path.with_name(f".{path.name}.new")
+    mode = mode_of(path)
+    if mode and not stat.S_ISREG(mode):
+        message = f"{path}: there is something under this name already, and it is no file\n  Choose another name."
+        raise TargetExistsError(message, path=str(path), errno=errno.EEXIST)
+    staged = path.with_name(_names.fitting(".", path.name, ".new"))
     remove_file(staged)
     write_new(staged, data, sync=sync)
     rename(staged, path)
@@ -232,7 +243,7 @@ def make_folder(path: Path, *, sync: bool = True, mode: int | None = None) -> No
     sync_folder(path.parent, sync=sync)
 
 
-def mode_of(*paths: Path) -> int:
+def permissions_of(*paths: Path) -> int:
     """Return the permissions of files made of these: what all of them allow, and their owner may write."""
     mode = 0o777
     for path in paths:

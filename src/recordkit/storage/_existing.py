@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import zlib
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any, Literal, cast
@@ -72,7 +74,7 @@ def of_folder(target: Path) -> Existing:
         message = (
             f"{target}: no dataset of recordkit is there\n  It has no {_names.SIDE}/manifest.json to add shards to."
         )
-        raise StorageError(message, path=str(target))
+        raise StorageError(message, path=str(target), errno=None if os.path.lexists(target) else errno.ENOENT)
     layers = layers_over([_names.inside(target, shard.name, where) for shard in manifest.shards], manifest)
     return Existing(_seen(layers, manifest.schema), manifest, Facts(None), Fingerprint(0, 0, 0), layers)
 
@@ -89,7 +91,7 @@ def of_file(target: Path, *, cut_torn_tail: bool) -> Existing:
     """
     if not target.is_file():
         message = f"{target}: there is no such file to append to\n  recordkit.create makes a new one."
-        raise StorageError(message, path=str(target))
+        raise StorageError(message, path=str(target), errno=errno.ENOENT)
     fingerprint = Fingerprint.of(target)
     manifest = Manifest.load(_names.manifest_of(target, lone=True))
     facts = Facts(compression_of(target))

@@ -171,10 +171,10 @@ class Journal:
             if not is_right or goal != f"{root}{name}":
                 return f"moves[{place}][1]: expected the name of a record file of the target, found {goal[:200]!r}"
             stem = found[1] + ("whole" if self.kind == "extend" else found[2])
-            allowed |= {source: goal, f"{stem}.rki": f"{side}{name}.rki"}
-            allowed[f"{stem}.jsonl"] = f"{side}quarantine/{name}.jsonl"
+            allowed |= {source: goal, f"{stem}.rki": side + _names.fitting("", name, ".rki")}
+            allowed[f"{stem}.jsonl"] = f"{side}quarantine/" + _names.fitting("", name, ".jsonl")
         if self.manifest:
-            allowed[MANIFEST] = f"{side}{f'{target.name}.' if self.lone else ''}{MANIFEST}"
+            allowed[MANIFEST] = side + _names.manifest_of(target, lone=self.lone).name
         for place, (source, goal) in enumerate(self.moves):
             if source not in allowed:
                 return f"moves[{place}][0]: expected the name of a file that a writer stages, found {source[:200]!r}"

@@ -9,6 +9,7 @@ docs/format/overlays.md.
 from __future__ import annotations
 
 import base64
+import errno
 import logging
 import os
 import re
@@ -185,7 +186,7 @@ class Layer:
         facts = manifest.metadata.get(KEY) if manifest is not None else None
         if manifest is None or facts is None:
             message = f"{path}: this is no overlay\n  One is made by recordkit.add_fields(..., overlay={str(path)!r})."
-            raise StorageError(message, path=str(path))
+            raise StorageError(message, path=str(path), errno=None if path.exists() else errno.ENOENT)
         _FACTS.check(facts, str(where))
         base = {entry["name"]: Base(**entry) for entry in facts["base"]}
         open_files = OpenFiles.of(len(manifest.shards))

@@ -6,21 +6,23 @@ beside its records. Whatever is left out is said with its reason; a set that lac
 
 from __future__ import annotations
 
+import errno
 import glob
 import json
 import os
 import re
+import stat
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from recordkit.errors import StorageError
+from recordkit.paths import given_path, is_folder, mode_of
 from recordkit.schema._words import counted, did_you_mean, listed
 
 from . import _disk, _names
-from ._bytes import kind_of
-from ._disk import TOO_MANY, TOO_MANY_CODES
+from ._bytes import kind_of, unreadable
 from ._journal import lone_manifest
 from ._manifest import Manifest
 from ._publish import pending
@@ -102,23 +104,22 @@ def locate(where: Where, *, split: str | None = None) -> Located:
     [('_SUCCESS', 'a marker or hidden file of Spark, Hadoop or Beam')]
     """
     load = _Manifests()
-    if isinstance(where, str | os.PathLike):
-        found = _one(os.fspath(where), load)
+    if not isinstance(where, str | os.PathLike):
+        found = _joined([_one(each, load) for each in where])
     else:
-        found = _joined([_one(os.fspath(each), load) for each in where])
+        found = _one(where, load)
     return found if split is None else _only(found, split, where)
 
 
-def _one(text: str, load: _Manifests) -> Located:
-    if not text:
-        message = "there is nothing to open: the name is empty"
-        raise StorageError(message)
+def _one(given: str | os.PathLike[str], load: _Manifests) -> Located:
+    text = given_path(given, pattern=_MAGIC.search(os.fspath(given)) is not None)
     path = Path(text)
     for target in _names.targets_of(text):
         pending(target)
-    if path.is_dir():
+    mode = mode_of(path)
+    if stat.S_ISDIR(mode):
         return _folder(path, load)
-    if path.exists():
+    if mode:
         return _with_manifest(_from_files([path]), load)
     if _MAGIC.search(text):
         return _glob(text, load)
@@ -214,10 +215,7 @@ def _entries(path: Path) -> dict[str, os.DirEntry[str]]:
         with os.scandir(path) as listing:
             return {entry.name: entry for entry in listing}
     except OSError as error:
-        message = f"{path}: the folder cannot be listed: {os.strerror(error.errno or 0)}"
-        if error.errno in TOO_MANY_CODES:
-            message += f"\n  {TOO_MANY}"
-        raise StorageError(message, path=str(path), errno=error.errno) from error
+        raise unreadable(path, error) from error
 
 
 def _by_manifest(path: Path, entries: Mapping[str, os.DirEntry[str]], manifest: Manifest, where: Path) -> Located:
@@ -313,7 +311,7 @@ def _numbered(path: Path, at: re.Match[str]) -> Located:
     wanted = name, int(at["total"])
     suffix += at["ending"] or ""
     files = []
-    for each in (child.name for child in _disk.children(path.parent)):
+    for each in (child.name for child in _disk.children(path.parent)) if is_folder(path.parent) else ():
         shard = SHARD.fullmatch(each)
         if shard and not reason_left_out(each):
             own, ending = without_suffix(shard["name"])
@@ -379,21 +377,28 @@ def _from_files(files: Sequence[Path]) -> Located:
 def _nothing(path: Path, more: str = "") -> StorageError:
     """The error for a name under which nothing is."""
     parent = path.parent
-    if not parent.is_dir():
-        there = next(folder for folder in [*parent.parents, Path()] if folder.is_dir())
-        message = f"{path}: there is no such file or folder\n  {parent} is not there either; {there} is."
-        return StorageError(message, path=str(path))
+    if path.is_symlink():
+        words = f"there is nothing where this link leads: {path.readlink()}"
+        message = f"{path}: {words}\n  Bring it back, or pass its new path."
+        return StorageError(message, path=str(path), errno=errno.ENOENT)
+    if not is_folder(parent):
+        there = next(folder for folder in [*parent.parents, Path()] if is_folder(folder))
+        words = "is no folder" if os.path.lexists(parent) else "is not there either"
+        message = f"{path}: there is no such file or folder\n  {parent} {words}; {there} is."
+        return StorageError(message, path=str(path), errno=errno.ENOENT)
     hint = did_you_mean(path.name, _shown(parent)) or _what_is_in(parent)
-    return StorageError(f"{path}: there is no such file or folder{more}\n  {hint}", path=str(path))
+    message = f"{path}: there is no such file or folder{more}\n  {hint}"
+    return StorageError(message, path=str(path), errno=errno.ENOENT)
 
 
 def _no_match(text: str, left_out: list[tuple[Path, str]]) -> StorageError:
     if left_out:
         words = f"the pattern matches no record file, only {_told(left_out)}"
-        return StorageError(f"{text}: {words}\n  Pass a file by its own name to open it all the same.", path=text)
+        message = f"{text}: {words}\n  Pass a file by its own name to open it all the same."
+        return StorageError(message, path=text, errno=errno.ENOENT)
     parent = next(folder for folder in Path(text).parents if not _MAGIC.search(str(folder)))
-    advice = f"{parent} is no folder." if not parent.is_dir() else _what_is_in(parent)
-    return StorageError(f"{text}: the pattern matches nothing\n  {advice}", path=text)
+    advice = _what_is_in(parent) if is_folder(parent) else f"{parent} is no folder."
+    return StorageError(f"{text}: the pattern matches nothing\n  {advice}", path=text, errno=errno.ENOENT)
 
 
 def _what_is_in(folder: Path) -> str:
@@ -402,7 +407,11 @@ def _what_is_in(folder: Path) -> str:
 
 
 def _shown(folder: Path) -> list[str]:
-    return sorted((name for name in _entries(folder) if not name.startswith((".", "_"))), key=natural)
+    try:
+        names = os.listdir(folder)  # noqa: PTH208 (names, not paths)
+    except OSError:
+        return []
+    return sorted((name for name in names if not name.startswith((".", "_"))), key=natural)
 
 
 def _told(left_out: list[tuple[Path, str]]) -> str:

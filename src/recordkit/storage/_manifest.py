@@ -5,7 +5,6 @@ The format is written down in docs/format/manifest.md.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -145,7 +144,7 @@ class Manifest:
             "lineage": list(self.lineage),
             "metadata": dict(self.metadata),
         }
-        data = (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()
+        data = declare.to_bytes(value)
         DECLARED.parse(data, "the manifest")  # what could not be read again is not written
         return data
 

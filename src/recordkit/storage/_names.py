@@ -5,16 +5,22 @@ Shard sets are `name-00000-of-00016.tfrecord`, with `.gz` behind it for gzip.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import stat
 from pathlib import Path
 
+from recordkit import _core
 from recordkit.errors import StorageError
+from recordkit.paths import MOST_NAME, given_path, is_folder, mode_of
 
 SIDE = "_recordkit"  # the folder of what is ours, out of the way of globs such as `*.tfrecord*` and `train-*`
 _RECORD_FILE = re.compile(
     r"\.(tfrecords?|tfrec|tfr|records?)(\.gz|\.gzip|\.zlib|\.z)?(-\d+-of-\d+)?(\.repaired)?$", re.IGNORECASE
 )
+_MOST_BESIDE = MOST_NAME - len("..new")  # what is replaced is staged under such a name
+_MOST_SET = 200  # bytes, so that the names of shards and of what is beside them fit
 _NOT_IN_NAMES = re.compile(r"[/\0]|-\d+-of-\d+")
 
 
@@ -25,15 +31,41 @@ def is_lone_file(path: str | os.PathLike[str]) -> bool:
     (True, True, False, False)
     """
     text = str(path)
-    if text.endswith("/") or Path(path).is_dir():
+    mode = mode_of(path)
+    if text.endswith("/") or stat.S_ISDIR(mode):
         return False
-    return Path(path).is_file() or _RECORD_FILE.search(text) is not None
+    return stat.S_ISREG(mode) or _RECORD_FILE.search(text) is not None
 
 
 def target_of(path: str | os.PathLike[str]) -> tuple[Path, bool]:
-    """Return a target's full path, and whether it is a lone file."""
+    """Return a target's full path, and whether it is a lone file.
+
+    Raises:
+        StorageError: It cannot be the path of a file or folder here.
+    """
+    text = given_path(path)
     # Not resolved: a link to a folder is a name that can be replaced like any other.
-    return Path(os.path.abspath(path)), is_lone_file(path)  # noqa: PTH100
+    target = Path(os.path.abspath(text))  # noqa: PTH100
+    above = next((folder for folder in target.parents if os.path.lexists(folder)), None)
+    if above is not None and not is_folder(above):
+        message = f"{text}: cannot be written: {above} is no folder\n  Choose a target elsewhere."
+        raise StorageError(message, path=text, errno=errno.ENOTDIR)
+    return target, is_lone_file(text)
+
+
+def fitting(prefix: str, name: str, ending: str) -> str:
+    """Return the name of something kept beside a file or folder. One that would be too long is cut, with a checksum.
+
+    >>> fitting(".", "train", ".recordkit"), len(fitting(".", "x" * 255, ".recordkit"))
+    ('.train.recordkit', 250)
+    """
+    whole = f"{prefix}{name}{ending}"
+    if len(os.fsencode(whole)) <= _MOST_BESIDE:
+        return whole
+    encoded = os.fsencode(name)
+    ending = f"~{_core.crc32c(encoded):08x}{ending}"
+    kept = encoded[: _MOST_BESIDE - len(os.fsencode(prefix + ending))]
+    return f"{prefix}{kept.decode(errors='ignore')}{ending}"
 
 
 def targets_of(path: str | os.PathLike[str]) -> list[Path]:
@@ -65,11 +97,15 @@ def set_name(name: str | None, target: Path) -> str:
 
     Raises:
         ValueError: It would not make good file names.
+        StorageError: It is too long for that.
     """
     name = target.name if name is None else name
     if not name or name.startswith((".", "_")) or _NOT_IN_NAMES.search(name):
         message = f"{name!r} cannot name shards: use letters, digits, dots and dashes; pass name="
         raise ValueError(message)
+    if len(os.fsencode(name)) > _MOST_SET:
+        message = f"{name}: cannot name shards: it has more than {_MOST_SET} bytes\n  Pass a shorter name=."
+        raise StorageError(message, path=str(target), errno=errno.ENAMETOOLONG)
     return name
 
 
@@ -87,7 +123,7 @@ def appended_name(name: str, taken: set[str]) -> str:
 
 def staging_of(target: Path) -> Path:
     """Return the hidden sibling in which a target is made."""
-    return target.with_name(f".{target.name}.recordkit")
+    return target.with_name(fitting(".", target.name, ".recordkit"))
 
 
 def side_of(target: Path, *, lone: bool) -> Path:
@@ -97,7 +133,7 @@ def side_of(target: Path, *, lone: bool) -> Path:
 
 def manifest_of(target: Path, *, lone: bool) -> Path:
     """Return where the manifest of a target is."""
-    return side_of(target, lone=lone) / (f"{target.name}.manifest.json" if lone else "manifest.json")
+    return side_of(target, lone=lone) / (fitting("", target.name, ".manifest.json") if lone else "manifest.json")
 
 
 def is_plain(name: str) -> bool:

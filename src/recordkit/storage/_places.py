@@ -113,13 +113,20 @@ def find_places(file: ByteFile, compression: Compression, records: int | None = 
     return found
 
 
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # in a cache of another user's
+        return False
+
+
 def find_beside(file: LocalFile, compression: Compression, records: int | None = None) -> Places | None:
     """Return the places that an index beside the file tells, None if it does not fit the file."""
     return _found(file, beside(file.path), compression, records)
 
 
 def _found(file: LocalFile, path: Path, compression: Compression, records: int | None) -> Places | None:
-    if not path.exists():
+    if not _is_there(path):
         return None
     try:
         fingerprint = Fingerprint.of(file.path)  # by a file of its own, which is closed with this
@@ -168,7 +175,7 @@ def warn_of_index(name: str, words: str) -> None:
 
 def beside(path: Path) -> Path:
     """Return where the index of a file stands that is kept with it."""
-    return path.parent / _names.SIDE / f"{path.name}.rki"
+    return path.parent / _names.SIDE / _names.fitting("", path.name, ".rki")
 
 
 def cached(path: Path) -> Path | None:
@@ -259,7 +266,7 @@ def _lengths(stream: Stream | None) -> Iterator[NDArray[np.uint64]]:
 
 def _kept(path: Path, data: bytes) -> bool:
     """Keep an index in the cache, if that can be done."""
-    beginning = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
+    beginning = path.with_name(_names.fitting(".", path.name, f".{os.getpid()}.{threading.get_ident()}"))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         beginning.write_bytes(data)

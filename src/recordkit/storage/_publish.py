@@ -36,10 +36,10 @@ def moves_of(shard: Shard, source: Path, name: str, target_folder: Path, side: P
     stem = shard.name.split(".")[0]
     moves = [
         (source / shard.name, target_folder / name),
-        (source / f"{stem}.rki", side / f"{name}.rki"),
+        (source / f"{stem}.rki", side / _names.fitting("", name, ".rki")),
     ]
     if shard.skipped:
-        moves.append((source / f"{stem}.jsonl", side / "quarantine" / f"{name}.jsonl"))
+        moves.append((source / f"{stem}.jsonl", side / "quarantine" / _names.fitting("", name, ".jsonl")))
     return moves
 
 

@@ -244,10 +244,11 @@ class Declared:
         except StorageError:
             raise
         except OSError as error:
+            words = f"it cannot be read: {os.strerror(error.errno or 0)}"
+            message = str(self.error(str(path), words))
             if error.errno in TOO_MANY_CODES:
-                message = f"{path}: cannot be read: {os.strerror(error.errno or 0)}\n  {TOO_MANY}"
-                raise StorageError(message, path=str(path), errno=error.errno) from None
-            raise self.error(str(path), f"it cannot be read: {os.strerror(error.errno or 0)}") from None
+                message = f"{path}: {words.removeprefix('it ')}\n  {TOO_MANY}"
+            raise StorageError(message, path=str(path), errno=error.errno) from None
 
     def parse(self, data: bytes, where: str) -> Any:
         """Return what some bytes hold.
@@ -297,6 +298,16 @@ class Declared:
     def error(self, where: str, words: str) -> StorageError:
         """Return the error for a file that is not as declared."""
         return StorageError(f"{where}: this is no sound {self._what}: {words}\n  {self._advice}", path=where)
+
+
+def to_bytes(value: Any) -> bytes:
+    r"""Return the JSON of a value. Names of files may have bytes that are no text: those are written as escapes.
+
+    >>> to_bytes({"name": "caf\udce9"})
+    b'{\n "name": "caf\\udce9"\n}\n'
+    """
+    text = json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+    return re.sub("[\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", text).encode()
 
 
 def _versioned(value: Any) -> None:

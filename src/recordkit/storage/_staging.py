@@ -15,7 +15,6 @@ publish.json, final/     while it is being published: see _publish.py
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import re
 import stat
@@ -26,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from recordkit.errors import StorageError, TargetBusyError
 
-from . import _disk, _names
+from . import _disk, _names, _side_json
 from . import _side_json as declare
 from ._manifest import SHARD, Shard
 
@@ -454,7 +453,7 @@ def number_of(shard: Shard) -> int:
 
 
 def _json(value: Any) -> bytes:
-    return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()
+    return _side_json.to_bytes(value)
 
 
 def load_run(folder: Path) -> dict[str, Any] | None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from recordkit.errors import StorageError, TargetExistsError
+from recordkit.paths import given_path
 
 from . import _disk
 from ._bytes import LocalFile
@@ -45,11 +46,11 @@ def write_text_index(
     0 31
     31 31
     """
-    file = RecordFile(LocalFile(Path(path)))
+    file = RecordFile(LocalFile(Path(given_path(path))))
     if file.compression is not None:
         message = f"{path}: a text index is of plain files, and this one is {file.compression}"
         raise StorageError(message, path=str(path))
-    target = Path(f"{path}.idx" if index is None else index)
+    target = Path(given_path(f"{path}.idx" if index is None else index))
     starts, sizes = file.places()
     lines = "".join(f"{start} {size}\n" for start, size in zip(starts.tolist(), sizes.tolist(), strict=True))
     if target.exists() and not overwrite:
@@ -69,7 +70,7 @@ def read_text_index(
     """
     starts, sizes = RecordFile(LocalFile(Path(path))).places()
     try:
-        data = read_small(Path(index), (len(starts) + 1) * _LINE_BYTES)
+        data = read_small(Path(given_path(index)), (len(starts) + 1) * _LINE_BYTES)
         numbers = np.loadtxt(io.BytesIO(data), np.uint64, ndmin=2) if data.strip() else np.empty((0, 2), np.uint64)
     except Unlike as unlike:
         message = f"{index}: not the index of {path}, which has {len(starts):,} records: {unlike}"

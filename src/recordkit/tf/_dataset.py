@@ -14,6 +14,7 @@ import numpy as np
 
 from recordkit import workers as _workers
 from recordkit.errors import InvalidArgumentError
+from recordkit.paths import given_path
 from recordkit.pipeline import Pipeline, from_generator
 from recordkit.pipeline._stages import Prefetch
 from recordkit.workers import AUTO
@@ -591,10 +592,10 @@ def _whole(leaf: Any) -> Any:
 
 def _texts(names: Any) -> list[str]:
     """Return names, which may be paths or tensors, as text."""
-    if isinstance(names, os.PathLike):
-        names = os.fspath(names)
+    if isinstance(names, str | os.PathLike):
+        return [given_path(names)]
     if isinstance(names, list | tuple):
-        names = [os.fspath(name) if isinstance(name, os.PathLike) else name for name in names]
+        names = [os.fsencode(given_path(name)) if isinstance(name, str | os.PathLike) else name for name in names]
     tensor = convert_to_tensor(names, dtype_hint=_dtypes.string)
     if tensor.dtype != _dtypes.string and np.size(tensor):
         message = f"expected names of files, found {tensor.dtype.name}"

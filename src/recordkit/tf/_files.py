@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from recordkit.paths import given_path, refusing
+from recordkit.storage._bytes import open_regular
 from recordkit.storage._disk import make_folder, replace_file
 
 from ._raw import one_string, string_tensor
@@ -20,7 +22,9 @@ def read_file(filename: Any, name: str | None = None) -> Tensor:
     Raises:
         FileNotFoundError: There is none; `tf.errors.NotFoundError` is the same.
     """
-    return string_tensor(path_of(filename).read_bytes())
+    path = path_of(filename)
+    with refusing(path, "be read"), os.fdopen(open_regular(path), "rb") as file:
+        return string_tensor(file.read())
 
 
 def write_file(filename: Any, contents: Any, name: str | None = None) -> None:
@@ -32,6 +36,6 @@ def write_file(filename: Any, contents: Any, name: str | None = None) -> None:
 
 def path_of(filename: Any) -> Path:
     """Return a file's name, which may be a tensor, as a path."""
-    if isinstance(filename, os.PathLike):
-        return Path(filename)
-    return Path(os.fsdecode(one_string("a file's name", filename)))
+    if isinstance(filename, str | os.PathLike):
+        return Path(given_path(filename))
+    return Path(given_path(os.fsdecode(one_string("a file's name", filename))))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import warnings
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -17,6 +16,8 @@ import numpy as np
 
 from recordkit import _core, dataset
 from recordkit.dataset._batching import Payloads
+from recordkit.errors import NotFoundError
+from recordkit.paths import given_path, mode_of
 from recordkit.pipeline._blocks import Block, Piece, Place, Told, cut_block, each, gathered
 from recordkit.pipeline._cache import Cached, fingerprint_at, opened
 from recordkit.pipeline._generated import Generated
@@ -103,8 +104,9 @@ class Files:
     @cached_property
     def _source(self) -> Any:
         for path in self.paths:
-            if not os.path.exists(path):  # noqa: PTH110 - a name, as it was given
-                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+            if not mode_of(given_path(path)):
+                message = f"{path}: there is no such file"
+                raise NotFoundError(message, path=path, errno=errno.ENOENT)
         opened = dataset.open(list(self.paths), raw=True, on_error="skip" if self.tolerant else "raise")
         source = opened._source
         plain = type(source.making) is Payloads and source.exact  # else records are looked at one by one

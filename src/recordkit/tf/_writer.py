@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import threading
@@ -12,6 +13,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from recordkit import storage
+from recordkit.errors import TargetExistsError
+from recordkit.paths import refusing
 
 from ._files import path_of
 from ._tensor import Tensor
@@ -166,8 +169,12 @@ def _as_file(path: Path) -> Iterator[None]:
     if storage.is_lone_file(path) or path.is_dir():
         yield
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.touch()
+    if os.path.lexists(path):
+        message = f"{path}: this is no file, and is not replaced by one\n  Choose another name."
+        raise TargetExistsError(message, path=str(path), errno=errno.EEXIST)
+    with refusing(path, "be made"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(exist_ok=False)
     try:
         yield
     finally:

@@ -164,7 +164,7 @@ class Numbers:
             "zeros": self._zeros,
             "top": most(self._top),
             "top_exact": self._top.exact,
-            "distinct": self._distinct.estimate(),
+            "distinct": self._distinct.estimate(quantiles.count),
             "distinct_exact": self._distinct.exact,
         }
 
@@ -298,7 +298,8 @@ class Complexes:
 
     def facts(self) -> dict[str, Any]:
         """Return attributes of `FieldStats`."""
-        return self._counts | {"distinct": self._distinct.estimate(), "distinct_exact": self._distinct.exact}
+        finite = self._counts["values"] - self._counts["nan"] - self._counts["inf"]
+        return self._counts | {"distinct": self._distinct.estimate(finite), "distinct_exact": self._distinct.exact}
 
 
 class _Long(NamedTuple):
@@ -385,7 +386,7 @@ class Strings:
             "bad_pictures": self._bad,
             "top": tuple(Top(self._shown(value), count) for value, count in top),
             "top_exact": self._top.exact,
-            "distinct": self._distinct.estimate(),
+            "distinct": self._distinct.estimate(self._sizes.moments.count),
             "distinct_exact": self._distinct.exact,
             "samples": tuple(cut(value.decode(errors="replace")) for value in self._samples),
         }

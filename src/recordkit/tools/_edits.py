@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,6 @@ from ._fields import Changed, add_fields, changing_dataset, layer_folder, named,
 from ._sources import Computed
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
@@ -80,9 +80,9 @@ def _baked(
     workers, (operation, arguments) = options.pop("workers"), options.pop("operation")
     lineage = _jobs.lineage_of(dataset, operation, **arguments)
     origin = origin_of(options.pop("path"), dataset, out)
-    target = _jobs.Target(str(out), schema, {}, **options, lineage=lineage, origin=origin)
+    target = _jobs.Target(os.fspath(out), schema, {}, **options, lineage=lineage, origin=origin)
     written, _ = _jobs.run(dataset._records, change, target, workers, splits=splits_of(dataset))
-    return Changed(str(out), written, tuple(fields))
+    return Changed(os.fspath(out), written, tuple(fields))
 
 
 def bake(
@@ -184,7 +184,7 @@ def _facts(dataset: Dataset, **changes: Any) -> dict[str, Any]:
 
 
 def _mode_of(dataset: Dataset) -> int:
-    return _disk.mode_of(*(file.file.path for file in dataset.shards if isinstance(file.file, LocalFile)))
+    return _disk.permissions_of(*(file.file.path for file in dataset.shards if isinstance(file.file, LocalFile)))
 
 
 def rename_fields(

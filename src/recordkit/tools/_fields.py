@@ -16,8 +16,9 @@ import numpy as np
 from recordkit import _core
 from recordkit.dataset import Dataset, Part, living, making_of, merged_chunk, open, physical, rewritten  # noqa: A004
 from recordkit.errors import SchemaError, StorageError
+from recordkit.paths import given_path
 from recordkit.schema import Schema
-from recordkit.storage import Base, LocalFile, changing, layer_facts, new_layer, recover, settle
+from recordkit.storage import Base, LocalFile, changing, is_lone_file, layer_facts, new_layer, recover, settle
 from recordkit.workers import AUTO, Workers
 
 from . import _jobs
@@ -126,10 +127,10 @@ def add_fields(
         arguments = {"fields": list(new.names), "replaced": list(replaced), "values": values}
         lineage = _jobs.lineage_of(dataset, "add_fields", **arguments)
         origin = origin_of(path, dataset, out)
-        target = _jobs.Target(str(out), whole, {}, resume, overwrite, sync, lineage=lineage, origin=origin)
+        target = _jobs.Target(os.fspath(out), whole, {}, resume, overwrite, sync, lineage=lineage, origin=origin)
         written, failures = _jobs.run(records, change, target, workers, splits=splits_of(dataset))
-        return Changed(str(out), written, new.names, tuple(failures))
-    folder = layer_folder(dataset, "+".join(new.names), sync=sync) if overlay is None else Path(overlay)
+        return Changed(os.fspath(out), written, new.names, tuple(failures))
+    folder = layer_folder(dataset, "+".join(new.names), sync=sync) if overlay is None else _as_folder(overlay)
     facts = layer_facts([Base.of(file) for file in records.files], hides=replaced, values=values)
     origin = _jobs.Origin.of(path, dataset, folder_of(dataset)) if overlay is None else None
     target = _jobs.Target(str(folder), new, facts, resume, overwrite, sync, compress=False, origin=origin)
@@ -271,6 +272,13 @@ def changing_dataset(path: Any) -> Iterator[Dataset]:
         with _advising(folder):
             stack.enter_context(changing(folder))
         yield open(path)
+
+
+def _as_folder(overlay: str | os.PathLike[str]) -> Path:
+    if is_lone_file(given_path(overlay)):
+        message = f"{overlay}: an overlay is a folder, and this is the name of a record file\n  Choose another name."
+        raise StorageError(message, path=os.fspath(overlay))
+    return Path(overlay)
 
 
 @dataclass(frozen=True)

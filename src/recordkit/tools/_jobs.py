@@ -7,6 +7,7 @@ not made again.
 from __future__ import annotations
 
 import hashlib
+import os
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
@@ -19,6 +20,7 @@ from recordkit import progress
 from recordkit import workers as _workers
 from recordkit.dataset import open  # noqa: A004
 from recordkit.errors import RecordKitError, StorageError
+from recordkit.paths import given_path
 from recordkit.storage import LocalFile, _disk, begin_run, changing, is_lone_file
 from recordkit.workers import Processes
 
@@ -169,7 +171,7 @@ def run(
         check: Raises if the origin of the target, as it is now, does not go with what was made of it.
     """
     count = len(records.files)
-    if is_lone_file(target.path) and count != 1:
+    if is_lone_file(given_path(target.path)) and count != 1:
         message = f"{target.path}: one file cannot be made of {count}\n  Give a folder as the target."
         raise StorageError(message, path=target.path)
     hands = _workers.count(workers)
@@ -213,7 +215,7 @@ def run(
 def _mode_of(records: Records) -> int | None:
     """Return the permissions that all files have; None where none is on this machine."""
     paths = [file.file.path for file in records.files if isinstance(file.file, LocalFile)]
-    return _disk.mode_of(*paths) if paths else None
+    return _disk.permissions_of(*paths) if paths else None
 
 
 def lineage_of(dataset: Dataset, operation: str, **arguments: Any) -> list[Mapping[str, Any]]:
@@ -226,7 +228,7 @@ def lineage_of(dataset: Dataset, operation: str, **arguments: Any) -> list[Mappi
             digest.update(beside.digest.encode())
         digest.update(repr(sorted(layer.hides)).encode())
         for name, numbers in sorted(layer.deleted.items()):
-            digest.update(name.encode() + numbers.tobytes())
+            digest.update(os.fsencode(name) + numbers.tobytes())
     made = {"operation": operation, "recordkit": recordkit.__version__, "arguments": arguments}
     return [*dataset.lineage, made | {"source": dataset._name, "source_digest": digest.hexdigest()}]
 

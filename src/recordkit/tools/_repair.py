@@ -5,7 +5,6 @@ The list of what was lost is written down in docs/format/lost.md.
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import asdict, dataclass
 from itertools import chain
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from recordkit import progress, records
 from recordkit.errors import CorruptRecordError, StorageError, TargetExistsError, WrongFileError
+from recordkit.paths import given_path, is_folder, mode_of
 from recordkit.sizes import in_words
 from recordkit.storage import Manifest, _disk, _names, create
 from recordkit.storage._bytes import LocalFile
@@ -21,6 +21,7 @@ from recordkit.storage._damage import Damage
 from recordkit.storage._explain import diagnosed, how_to_accept
 from recordkit.storage._publish import pending
 from recordkit.storage._segments import Gap, segments
+from recordkit.storage._side_json import to_bytes
 from recordkit.storage._sniff import compression_of
 from recordkit.storage._walk import walk
 
@@ -126,7 +127,7 @@ def repair(
       27 bytes lost in 1 place
       record 2 at byte 54: the length of a record is damaged, or bytes were put in or taken out
     """
-    source, target = _checked(Path(src), Path(dst))
+    source, target = _checked(Path(given_path(src)), Path(given_path(dst)))
     file = LocalFile(source)
     try:
         own, wrong = _compression_of(file)
@@ -140,7 +141,7 @@ def repair(
         elif first is None and damages:
             reason = _reason(file) if own is None else None
             return Repaired(str(source), str(target), 0, *_sorted(damages), reason)
-        mode = _disk.mode_of(source)
+        mode = _disk.permissions_of(source)
         wanted = own if compression == "same" else compression
         with create(target, _schema_of(source), compression=wanted, overwrite=overwrite, mode=mode) as writer:
             for item in items if first is None else chain([first], items):
@@ -199,10 +200,10 @@ def _sorted(damages: list[Damage]) -> tuple[tuple[Damage, ...], tuple[Damage, ..
 
 def _checked(source: Path, target: Path) -> tuple[Path, Path]:
     """Return both paths, if they are one file each and not the same."""
-    if source.is_dir():
+    if is_folder(source):
         message = f"{source}: a folder; repair takes one file at a time\n  Repair those of its files that are damaged."
         raise StorageError(message, path=str(source))
-    if source.resolve() == target.resolve() or (target.exists() and source.exists() and source.samefile(target)):
+    if os.path.realpath(source) == os.path.realpath(target) or _is_same(source, target):
         message = (
             f"{target}: that is the damaged file itself, which is never changed\n  Give the new file another name."
         )
@@ -212,6 +213,10 @@ def _checked(source: Path, target: Path) -> tuple[Path, Path]:
         raise StorageError(message, path=str(target))
     pending(*_names.targets_of(source)[-1:])
     return source, target
+
+
+def _is_same(source: Path, target: Path) -> bool:
+    return bool(mode_of(source) and mode_of(target)) and source.samefile(target)
 
 
 def _schema_of(source: Path) -> Schema | None:
@@ -267,7 +272,7 @@ def _content(file: LocalFile, compression: Compression) -> bytes:
 
 
 def _write_list(target: Path, repaired: Repaired) -> None:
-    path = _names.side_of(target.absolute(), lone=True) / f"{target.name}.lost.json"
+    path = _names.side_of(target.absolute(), lone=True) / _names.fitting("", target.name, ".lost.json")
     if repaired.ok:
         _disk.remove_file(path)  # of an old file of this name
         return
@@ -280,8 +285,8 @@ def _write_list(target: Path, repaired: Repaired) -> None:
         "notes": [_entry(damage) for damage in repaired.notes],
     }
     _disk.refuse_links(path.parent)
-    _disk.replace_file(path, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode())
-    _disk.set_mode(path, _disk.mode_of(target))
+    _disk.replace_file(path, to_bytes(value))
+    _disk.set_mode(path, _disk.permissions_of(target))
 
 
 def _entry(damage: Damage) -> dict[str, Any]:

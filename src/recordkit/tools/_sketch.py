@@ -360,11 +360,12 @@ class Distinct:
         """Whether the number is exact; else its standard error is 1.6%."""
         return len(self._hashes) < self._keep
 
-    def estimate(self) -> int:
-        """Return the number of different values."""
+    def estimate(self, count: int | None = None) -> int:
+        """Return the number of different values, of `count` in all if that is known: never more."""
         if self.exact:
             return len(self._hashes)
-        return round((self._keep - 1) * 2.0**64 / float(self._hashes[-1]))
+        estimate = round((self._keep - 1) * 2.0**64 / float(self._hashes[-1]))
+        return estimate if count is None else min(estimate, count)
 
 
 def _bits(values: NDArray[Any]) -> NDArray[np.uint64]:

@@ -6,7 +6,6 @@ import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, is_dataclass
 from itertools import chain
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -58,11 +57,18 @@ class Stats:
         plain: dict[str, Any] = _plain({"rows": self.rows, "total": self.total, "fields": dict(self.fields)})
         return plain
 
+    @property
+    def sampled(self) -> bool:
+        """Whether there are more records than were looked at."""
+        return self.total > self.rows
+
     def __str__(self) -> str:
         head = f"{self.rows:,} record{'s' * (self.rows != 1)}"
-        if self.total > self.rows:
+        if self.sampled:
             head += f", a sample of {self.total:,}"
-        return "\n".join([head, *_table([_HEADS, *map(_line, self.fields.values())])])
+        return "\n".join(
+            [head, *_table([_HEADS, *(_line(each, sampled=self.sampled) for each in self.fields.values())])]
+        )
 
 
 class Accumulator:
@@ -103,7 +109,7 @@ class Accumulator:
     def result(self, total: int | None = None) -> Stats:
         """Return what has been seen so far, of `total` records."""
         found = {name: gatherer.result() for name, gatherer in self._fields.items()}
-        return Stats(self._rows, self._rows if total is None else total, MappingProxyType(found))
+        return Stats(self._rows, self._rows if total is None else total, found)
 
 
 def stats_of(batches: Iterable[Batch], schema: Schema) -> Stats:
@@ -229,10 +235,18 @@ def _table(lines: Sequence[Sequence[str]]) -> list[str]:
     return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
 
 
-def _line(stats: FieldStats) -> list[str]:
-    distinct = "" if stats.distinct is None else f"{'' if stats.distinct_exact else '~'}{stats.distinct:,}"
+def _line(stats: FieldStats, *, sampled: bool) -> list[str]:
+    sign = "~" if not stats.distinct_exact else "≥" if sampled else ""
+    distinct = "" if stats.distinct is None else f"{sign}{stats.distinct:,}"
     numbers = _bytes_cells(stats.sizes) if stats.sizes is not None else _cells(stats)
-    return [stats.name, stats.type, f"{stats.missing:,}", distinct, *numbers, "; ".join(_notes(stats))]
+    return [
+        stats.name,
+        stats.type,
+        f"{stats.missing:,}",
+        distinct,
+        *numbers,
+        "; ".join(["of a sample"] * sampled + [*_notes(stats)]),
+    ]
 
 
 def _cells(summary: Summary) -> list[str]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import glob
 import os
 import re
+import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, TypeAlias, cast
 
 from recordkit.errors import StorageError
+from recordkit.paths import given_path, is_folder, mode_of
 from recordkit.storage import LocalFile, Manifest, _disk, _names, given_file, locate
 from recordkit.storage._journal import lone_manifest
 from recordkit.storage._publish import pending
@@ -84,8 +86,8 @@ class _Finder:
 
     def one(self, text: str) -> None:
         """Take what one text means."""
-        path = Path(text)
-        if path.is_dir():
+        path = Path(given_path(text, pattern=True))
+        if is_folder(path):
             manifest = self._load(_names.manifest_of(path, lone=False))
             if manifest is not None:
                 self._by_manifest(path, manifest)
@@ -103,6 +105,8 @@ class _Finder:
 
     def many(self, texts: list[str]) -> None:
         """Take what each of many texts means."""
+        for text in texts:
+            given_path(text, pattern=True)
         try:
             self._take(locate(texts))
             return
@@ -149,7 +153,7 @@ class _Finder:
 
     def _note_staging(self, target: Path) -> None:
         staging = _names.staging_of(Path(os.path.abspath(target)))  # noqa: PTH100 - links keep their names
-        if staging.exists():
+        if mode_of(staging):
             self.found.notes.append(f"{staging}: a writer is at work here, or has not finished; it is not looked at")
 
     def _load(self, path: Path) -> Manifest | None:
@@ -173,11 +177,12 @@ class _Finder:
 def _there(text: str) -> list[Path]:
     """Return the record files that are there, whether or not their sets are whole."""
     path = Path(text)
-    if path.is_dir():
+    mode = mode_of(path)
+    if stat.S_ISDIR(mode):
         files = [file for file in _disk.children(path) if is_named_so(file.name) and file.is_file()]
         return [file for file in files if reason_left_out(file.name) is None]
     at = _AT.fullmatch(path.name)
-    if path.is_file():
+    if stat.S_ISREG(mode):
         return [path]
     if at is not None:
         stem = glob.escape(str(path.with_name(at["name"])))

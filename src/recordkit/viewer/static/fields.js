@@ -122,15 +122,18 @@ function fill(card, field, report) {
   const found = report.fields[field.name];
   if (report.failed[field.name])
     card.replaceChildren(heading(field), h("p", { class: "failed" }, report.failed[field.name]));
-  else if (found) card.replaceChildren(heading(field), facts(found), ...charts(found));
+  else if (found) card.replaceChildren(heading(field), facts(found, !report.whole && report.total > report.rows), ...charts(found));
 }
 
-function facts(found) {
+function facts(found, sampled) {
   const pairs = [
     ["missing", found.missing ? `${count(found.missing)} (${share(found.missing, found.records)})` : "none"],
   ];
   if (found.distinct !== null)
-    pairs.push(["distinct", `${found.distinct_exact ? "" : "about "}${count(found.distinct)}`]);
+    pairs.push([
+      "distinct",
+      `${found.distinct_exact ? "" : "about "}${count(found.distinct)}${sampled ? " in the sample" : ""}`,
+    ]);
   if (found.nan) pairs.push(["NaN", `${count(found.nan)} (${share(found.nan, found.values)})`]);
   if (found.inf) pairs.push(["infinite", count(found.inf)]);
   if (found.zeros) pairs.push(["zeros", share(found.zeros, found.values)]);

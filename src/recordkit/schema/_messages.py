@@ -1,0 +1,110 @@
+"""Messages: what payloads are that are no Examples, though some pass for one whose names are garbage."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from recordkit import examples, records
+
+if TYPE_CHECKING:
+    from recordkit.examples import Survey
+    from recordkit.records import Chunk
+
+_LOOKED_AT: Final = 64
+_EMPTY: Final = (b"", b"\n\0")  # Examples without features
+_LISTS: Final = "ExampleListWithContext, as TF-Ranking has them"
+_MESSAGE: Final = "a protobuf message, but no Example"
+# Others write Examples with one of these, and none with both in every record.
+_OF_OTHERS: Final = {"unknown_field", "no_name_or_value"}
+
+
+def other_message(chunk: Chunk, survey: Survey) -> str | None:
+    """Return what payloads look like that are no Examples; None if they are Examples.
+
+    Args:
+        chunk: Records, of which the first are looked at.
+        survey: What the wire says of all of them, taken for Examples.
+
+    >>> chunk = records.pack_many([b"one", b"two"])
+    >>> other_message(chunk, examples.survey(chunk))
+    'text'
+    """
+    payloads = [chunk[number] for number in range(min(len(chunk), _LOOKED_AT))]
+    found = {**survey.features, **survey.lists}
+    if survey.message != "other" and found:
+        if not any(each.kinds for each in found.values()) and _is_list_with_context(payloads[0]):
+            return _LISTS
+        return _MESSAGE if _are_of_others(payloads) else None
+    if survey.message != "other" and all(payload in _EMPTY for payload in payloads):
+        return None
+    if b"brain.Event:" in payloads[0][:64]:
+        return "tf.Event, as TensorBoard reads"
+    if all(map(_is_text, payloads)):
+        return "text"
+    return _MESSAGE if all(map(_is_message, payloads)) else "bytes, but no Example"
+
+
+def _are_of_others(payloads: list[bytes]) -> bool:
+    """Tell whether no record with features is an Example as anyone writes it."""
+    kinds: dict[int, set[str]] = {}
+    for finding in examples.lint(payloads):
+        kinds.setdefault(finding.record, set()).add(finding.kind)
+    bare = [bool(examples.survey(records.pack_many([payload])).features) for payload in payloads]
+    return any(bare) and all(kinds.get(number, set()) >= _OF_OTHERS for number, has in enumerate(bare) if has)
+
+
+def _is_list_with_context(payload: bytes) -> bool:
+    """Tell whether a payload is a list of Examples: it passes for an Example whose features have no values."""
+    inner = examples.survey(records.pack_many(_first_fields(payload)))
+    return inner.message == "Example" and any(each.kinds for each in inner.features.values())
+
+
+def _first_fields(payload: bytes) -> list[bytes]:
+    """Return what stands under number 1 in a message whose fields all have a length."""
+    found, at = [], 0
+    while at < len(payload):
+        tag, at = _varint(payload, at)
+        length, at = _varint(payload, at)
+        if tag == 0x0A:
+            found.append(payload[at : at + length])
+        at += length
+    return found
+
+
+def _is_message(payload: bytes) -> bool:
+    """Tell whether bytes are fields of protobuf's wire format from the first to the last."""
+    at = 0
+    while at < len(payload):
+        tag, at = _varint(payload, at)
+        if at < 0 or tag >> 3 == 0:
+            return False
+        kind = tag & 7
+        if kind == 0:
+            _, at = _varint(payload, at)
+        elif kind == 2:
+            length, at = _varint(payload, at)
+            at = at + length if at >= 0 else at
+        elif kind in (1, 5):
+            at += 8 if kind == 1 else 4
+        else:
+            return False
+        if at < 0:
+            return False
+    return at == len(payload)
+
+
+def _varint(payload: bytes, at: int) -> tuple[int, int]:
+    value = 0
+    for number, byte in enumerate(payload[at : at + 10]):
+        value |= (byte & 127) << (7 * number)
+        if byte < 128:
+            return value, at + number + 1
+    return 0, -1
+
+
+def _is_text(payload: bytes) -> bool:
+    try:
+        text = payload.decode()
+    except UnicodeDecodeError:
+        return False
+    return all(letter.isprintable() or letter in "\t\r\n" for letter in text)
