@@ -315,6 +315,7 @@ except rk.CorruptRecordError as error:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.tensorflow
 @pytest.mark.parametrize("start", ["fork", "spawn"])
 @pytest.mark.parametrize("when", ["mapped before", "mapped after"])
