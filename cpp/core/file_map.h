@@ -64,8 +64,8 @@ class FileMap {
 };
 
 // Asked by one thread before it touches maps. Looking at the handler takes as long as copying some kilobytes,
-// so that it is done once for every kBetween bytes: what is left is that others take the signal and the file is
-// cut, both between a look and the last touch that it was for.
+// so that it is done once for every kBetween bytes: what is left is that others take the signal and the file
+// is cut, both between a look and the last touch that it was for.
 class Watch {
  public:
   static constexpr uint64_t kBetween = uint64_t{1} << 20;
