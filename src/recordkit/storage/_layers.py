@@ -530,13 +530,17 @@ def remove_layer(path: Path, *, sync: bool = True) -> None:
 
 def forget(path: Path) -> None:
     """Remove what is kept beside the lone file that was there before under this name."""
+    overlays = path.parent / _names.SIDE / "overlays"
+    gone = list(overlays.glob(".[0-9]*.removed"))  # by a run that did not live to finish
     for _, layer in sorted(_numbered(path.parent)):
         try:
-            names = Layer.load(layer, path.parent).base.keys()
-            if names == {path.name}:
+            if Layer.load(layer, path.parent).base.keys() == {path.name}:
                 remove_layer(layer)
         except StorageError as error:
             log.warning("%s: it was for a file that was written anew, and could not be removed: %s", layer, error)
+    with suppress(StorageError):  # what is left of them is in nobody's way
+        for aside in gone:
+            _disk.remove_tree(aside)
 
 
 def layer_facts(

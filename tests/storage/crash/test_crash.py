@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from .harness import FULL
-from .scenarios import SCENARIOS
+from .scenarios import LONE_WITH_OVERLAYS, SCENARIOS
 
 if TYPE_CHECKING:
     from .harness import Harness, Recording, Scenario
@@ -50,6 +50,16 @@ def test_a_loss_of_power_leaves_the_old_dataset_or_the_new_one(harness: Harness,
 def test_a_kill_leaves_the_old_dataset_or_the_new_one(harness: Harness, recording: Recording) -> None:
     found = harness.kill(recording, some(recording, 8, start=1))
     found += harness.kill(recording, some(recording, 6, *WRITES), torn=True)
+
+    assert not found, "\n\n".join(found)
+
+
+def test_overlays_of_a_lone_file_go_with_it(harness: Harness) -> None:
+    recording = harness.record(LONE_WITH_OVERLAYS)
+    chosen = {0, *some(recording, 7)}
+
+    found = harness.lose_power(recording, chosen.__contains__)
+    found += harness.kill(recording, some(recording, 8, start=1))
 
     assert not found, "\n\n".join(found)
 
