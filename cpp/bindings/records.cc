@@ -288,6 +288,9 @@ void bind_records(nb::module_& m) {
         return salvaged(Sight(size, reading(read_at, offset)), beyond);
       },
       "read_at"_a, "offset"_a, "size"_a, "beyond"_a = 0,
+      nb::sig("def salvage_at(read_at: collections.abc.Callable[[int, int], bytes], offset: int, size: int, "
+              "beyond: int = 0) -> tuple[list[tuple[int, int, int, bool]], list[tuple[int, int, int, int]], "
+              "int, int]"),
       "Return what `salvage` does of the bytes that `read_at(offset, size)` gives, a small piece at a time.");
 }
 

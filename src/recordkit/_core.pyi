@@ -122,7 +122,7 @@ def salvage(data: object, beyond: int = 0) -> tuple[list[tuple[int, int, int, bo
     Return what can be shown to be intact, (offset, length, how, nested), what is lost, (offset, length, what, records before), up to where that is decided, and up to where behind it no sound record starts. `beyond` is how many bytes of the file follow `data`.
     """
 
-def salvage_at(read_at: Callable, offset: int, size: int, beyond: int = 0) -> tuple[list[tuple[int, int, int, bool]], list[tuple[int, int, int, int]], int, int]:
+def salvage_at(read_at: Callable[[int, int], bytes], offset: int, size: int, beyond: int = 0) -> tuple[list[tuple[int, int, int, bool]], list[tuple[int, int, int, int]], int, int]:
     """
     Return what `salvage` does of the bytes that `read_at(offset, size)` gives, a small piece at a time.
     """
