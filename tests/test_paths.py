@@ -7,6 +7,8 @@ import os
 import pickle
 import shutil
 import tempfile
+import threading
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +20,7 @@ from recordkit.errors import NotFoundError, PermissionDeniedError, RecordKitErro
 from recordkit.paths import given_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 ROWS = [{"id": number, "text": "x" * number} for number in range(8)]
 GOOD = "good.tfrecord"
@@ -58,7 +60,7 @@ def _tf_write(path: Any) -> None:
 
 
 READERS: dict[str, Callable[[Any], Any]] = {
-    "open": rk.open,
+    "open": lambda path: rk.open(path).head(),  # a pipe is read when somebody asks for records
     "open list": lambda path: rk.open([GOOD, path])[:],
     "open with overlay": lambda path: rk.open(GOOD, overlays=[path]),
     "verify": rk.verify,
@@ -186,17 +188,40 @@ class TestMissing:
         assert (type(again), str(again), again.errno) == (NotFoundError, str(caught.value), errno.ENOENT)
 
 
+@contextmanager
+def _something_else_in(pipe: str) -> Iterator[None]:
+    """Write Parquet into a pipe whenever somebody reads it, as some functions do."""
+    done = threading.Event()
+
+    def write() -> None:
+        while not done.is_set():
+            with suppress(BrokenPipeError), open(pipe, "wb", buffering=0) as file:  # noqa: PTH123
+                file.write(b"PAR1" * 1000)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)  # a writer may wait for someone to do so
+        thread.join()
+        os.close(reading)
+
+
 class TestWhatIsNoFile:
     @pytest.mark.parametrize("function", [*READERS, *CHANGES, *WRITERS])
     @pytest.mark.parametrize("path", SOMETHING_ELSE)
     def test_is_refused_or_left_as_it_was(self, function: str, path: str, here: Path) -> None:
         before = os.lstat(path)
 
-        if function == "verify":
-            assert path == "broken.tfrecord" or not rk.verify(path).ok
-        elif not (path == "broken.tfrecord" and function in WRITERS):  # a link is a name that can be replaced
-            with pytest.raises(RecordKitError, match=path):
-                {**READERS, **CHANGES, **WRITERS}[function](path)
+        with _something_else_in("pipe.tfrecord"):
+            if function == "verify":
+                assert path == "broken.tfrecord" or not rk.verify(path).ok
+            elif not (path == "broken.tfrecord" and function in WRITERS):  # a link is a name that can be replaced
+                named = "nowhere" if (path, function) == ("broken.tfrecord", "append") else path  # through the link
+                with pytest.raises(RecordKitError, match=named):
+                    {**READERS, **CHANGES, **WRITERS}[function](path)
 
         if path == "pipe.tfrecord":
             assert os.lstat(path).st_ino == before.st_ino

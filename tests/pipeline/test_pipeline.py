@@ -416,7 +416,7 @@ class TestChecking:
             (lambda pipe: pipe.mix(pipe, weights=[1, 0]), "above 0"),
             (lambda pipe: pipe.mix(pipe, stop="now"), "stop is 'all' or 'first'"),
             (lambda pipe: pipe.map(tripled, workers=0), "workers is a number from 1 up"),
-            (lambda pipe: pipe.decode_images("image", size=(0, 3)), r"size is \(height, width\)"),
+            (lambda pipe: pipe.decode_images("image", size=(0, 3)), r"size: expected \(height, width\)"),
         ],
     )
     def test_what_is_asked_for_is_checked_when_it_is_said(self, said: Any, words: str) -> None:

@@ -87,12 +87,15 @@ class TestFromTheWire:
     def test_two_kinds_under_one_name_are_left_out_and_said(self, caplog: pytest.LogCaptureFixture) -> None:
         one, two = Schema({"id": "int64", "x": "int64"}), Schema({"id": "int64", "x": "float32"})
 
-        inferred = Schema.infer([one.encode({"id": [1], "x": [1]}), two.encode({"id": [2], "x": [1.5]})])
+        chunks = [one.encode({"id": [1], "x": [1]}), two.encode({"id": [2], "x": [1.5]})]
+        inferred = Schema.infer(chunks)
 
         assert inferred == Schema({"id": "int64"})
         (said,) = caplog.messages
-        assert said.startswith("x: left out of the fields, because records have float and int64 lists under this name.")
-        assert said.endswith("""open(path, schema={'x': "float32[?]?"}, on_error="skip").""")
+        assert said.startswith("x: left out of the fields: records have float and int64 lists under one name")
+        assert said.endswith("""open(path, schema={'x': "float32[?]?", ...: ...}, on_error="skip").""")
+        with pytest.raises(SchemaError, match="x: float and int64 lists under one name"):
+            Schema.infer(chunks, strict=True)
 
     def test_nothing_is_told_from_no_records(self) -> None:
         with pytest.raises(SchemaError, match="there are no records to tell a schema from"):

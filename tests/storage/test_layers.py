@@ -156,12 +156,13 @@ class TestAnOverlayOfAnotherBaseIsRefused:
         rk.delete(base, where="id == 8")
         shutil.copytree(base, base.parent / "copy")
         looked_at: list[RecordFile] = []
-        monkeypatch.setattr(RecordFile, "digest", property(looked_at.append))
 
-        for path in (base, base.parent / "copy"):
-            layer = layers_of(path)[1]
-            for name in ("data-000.tfrecord", "data-001.tfrecord"):
-                layer.check(RecordFile(LocalFile(path / name)))
+        with monkeypatch.context() as patched:
+            patched.setattr(RecordFile, "digest", property(looked_at.append))
+            for path in (base, base.parent / "copy"):
+                layer = layers_of(path)[1]
+                for name in ("data-000.tfrecord", "data-001.tfrecord"):
+                    layer.check(RecordFile(LocalFile(path / name)))
 
         assert looked_at == []
         assert len(rows) == len(read(base)) + 1

@@ -141,7 +141,7 @@ class Records:
     @cached_property
     def own_schema(self) -> Schema | None:
         """What the records themselves hold, whatever was added or hidden beside them."""
-        return (self.known or self._inferred()) if self.examples else None
+        return (self.known or self.inferred()) if self.examples else None
 
     def making(self, names: tuple[str, ...] | None) -> Making | None:
         """Return what makes columns of these fields, wherever they are; None if the payloads are no Examples."""
@@ -216,14 +216,15 @@ class Records:
         part = next(iter(self._samples()), None) if self.examples else None
         return None if part is None else other_message(part.chunk, survey(part.chunk))
 
-    def _inferred(self) -> Schema | None:
+    def inferred(self, *, strict: bool = False) -> Schema | None:
+        """Return the schema that the first records tell, as `Schema.infer` does; None if they are no Examples."""
         samples = self._many_samples()
         if self.stack:
             samples = self._own_of(samples)
         if not samples:
             return Schema({})
         try:
-            schema = Schema.infer(part.chunk for part in samples)
+            schema = Schema.infer((part.chunk for part in samples), strict=strict)
         except CorruptRecordError:
             return None  # payloads of another kind
         except SchemaError as error:

@@ -209,7 +209,7 @@ class Pipeline(Steps):
         facts = [self._facts(), key]
         room = None if max_bytes is None else parse_size(max_bytes)
         folder = None if path is None else Path(given_path(path))
-        if folder is not None and is_lone_file(folder):
+        if folder is not None and not os.path.exists(folder) and is_lone_file(folder):  # noqa: PTH110 - where nothing may be looked at, nothing is there
             message = f"{folder}: a cache is a folder, and this is the name of a record file\n  Give it another name."
             raise StorageError(message, path=str(folder))
         return Pipeline(Cached(self, folder, room, fingerprint(facts), repr(self)), workers=self.workers)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def fields_of_chunks(
-    chunks: Chunk | Iterable[Chunk], *, path: str | None = None
+    chunks: Chunk | Iterable[Chunk], *, path: str | None = None, strict: bool = False
 ) -> tuple[dict[str, Field], dict[str, Field]]:
     """Return the fields, and the fields of sequences, that read these records."""
     survey: Survey | None = None
@@ -50,6 +50,9 @@ def fields_of_chunks(
     if survey is None or not survey.rows:
         message = f"{f'{path}: ' if path else ''}there are no records to tell a schema from"
         raise SchemaError(message, path=path)
+    for name, facts in [*survey.features.items(), *survey.lists.items()]:
+        if len(facts.kinds) > 1:
+            _mixed(name, sorted(facts.kinds), strict=strict)
     fields, sequences = _fields(survey.features, survey.rows, arrays), _fields(survey.lists, survey.rows, lists)
     for name in fields.keys() & sequences.keys():
         # Columns have one name each; what there is more of is kept.
@@ -74,26 +77,26 @@ def _fields(features: Mapping[str, FeatureFacts], rows: int, arrays: _Arrays) ->
     return {
         name: _field(name, facts, rows, known.get(name), steps=arrays.steps)
         for name, facts in features.items()
-        if name not in companions and _is_of_one_kind(name, facts)
+        if name not in companions and len(facts.kinds) < 2
     }
 
 
-def _is_of_one_kind(name: str, facts: FeatureFacts) -> bool:
-    """Tell whether one field can hold a feature; if not, say so."""
-    if len(facts.kinds) < 2:
-        return True
+def _mixed(name: str, kinds: list[str], *, strict: bool) -> None:
+    """Say, or raise, that no field can hold a feature that has several kinds."""
+    found = f"{' and '.join(kinds)} lists under one name"
+    if strict:
+        message = f"{name}: {found}\n  A field has one kind. Read the records that differ with a schema of their own."
+        raise SchemaError(message, field=name, found=" and ".join(kinds))
     import logging  # as above
 
-    kinds = sorted(facts.kinds)
     logging.getLogger("recordkit").warning(
-        "%s: left out of the fields, because records have %s lists under this name. To read those of one kind and skip"
-        ' the others: open(path, schema={%r: "%s[?]?"}, on_error="skip").',
+        "%s: left out of the fields: records have %s\n"
+        '  To read one kind and skip the others: open(path, schema={%r: "%s[?]?", ...: ...}, on_error="skip").',
         name,
-        " and ".join(kinds),
+        found,
         name,
         {"float": "float32"}.get(kinds[0], kinds[0]),
     )
-    return False
 
 
 def _field(name: str, facts: FeatureFacts, rows: int, array: tuple[str, int] | None, *, steps: bool) -> Field:

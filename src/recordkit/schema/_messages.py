@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from recordkit.records import Chunk
 
 _LOOKED_AT: Final = 64
+_SMALL: Final = 1 << 20  # bytes; larger ones are not taken apart
 _EMPTY: Final = (b"", b"\n\0")  # Examples without features
 _LISTS: Final = "ExampleListWithContext, as TF-Ranking has them"
 _MESSAGE: Final = "a protobuf message, but no Example"
@@ -29,8 +30,11 @@ def other_message(chunk: Chunk, survey: Survey) -> str | None:
     >>> other_message(chunk, examples.survey(chunk))
     'text'
     """
-    payloads = [chunk[number] for number in range(min(len(chunk), _LOOKED_AT))]
     found = {**survey.features, **survey.lists}
+    small = [number for number in range(min(len(chunk), _LOOKED_AT)) if chunk.lengths[number] <= _SMALL]
+    if found and not small:
+        return None  # what is that large and has fields is taken for what it says
+    payloads = [chunk[number] for number in small or range(min(len(chunk), 1))]
     if survey.message != "other" and found:
         if not any(each.kinds for each in found.values()) and _is_list_with_context(payloads[0]):
             return _LISTS

@@ -301,18 +301,23 @@ class Schema:
         return cls(_observe.fields_of_columns(columns))
 
     @classmethod
-    def infer(cls, chunks: Chunk | Iterable[Chunk], *, path: str | None = None) -> Schema:
+    def infer(cls, chunks: Chunk | Iterable[Chunk], *, path: str | None = None, strict: bool = False) -> Schema:
         """Return a schema that reads these records, told from what is in them.
 
         The wire says which kind of list a field is and how long; byte strings are taken for text or pictures if all
         of them are; arrays are known by the shape beside them. Narrow integers and raw bytes without a shape cannot
         be told from int64 and bytes.
 
+        Args:
+            chunks: The records.
+            path: Their file, to name in errors.
+            strict: Raise if records disagree about the kind of a field, rather than leave it out with a warning.
+
         >>> schema = Schema({"x": "float32[3]", "depth": "float64[?,?]"})
         >>> Schema.infer(schema.encode_rows([{"x": [1, 2, 3], "depth": [[1.5]]}]))
         Schema({'depth': 'float64[?,?]', 'x': 'float32[3]'})
         """
-        fields, sequences = _infer.fields_of_chunks(chunks, path=path)
+        fields, sequences = _infer.fields_of_chunks(chunks, path=path, strict=strict)
         return cls(fields, sequences=sequences)
 
     # --- Comparing

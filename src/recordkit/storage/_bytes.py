@@ -336,7 +336,12 @@ class OpenFiles:
                     idle.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (OpenFiles.of, (self._files,)) if self._granted else (OpenFiles, (self._most, self._files))
+        return (_granted, (self._files,)) if self._granted else (OpenFiles, (self._most, self._files))
+
+
+def _granted(files: int) -> OpenFiles:
+    # A function of the module: cloudpickle pickles a class's own methods by value, with all they use.
+    return OpenFiles.of(files)
 
 
 class LentFile:

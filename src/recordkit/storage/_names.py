@@ -69,9 +69,13 @@ def fitting(prefix: str, name: str, ending: str) -> str:
 
 
 def targets_of(path: str | os.PathLike[str]) -> list[Path]:
-    """Return the full paths that a name may be a target by: its own, and that of what a link of this name leads to."""
-    own = Path(os.path.abspath(path))  # noqa: PTH100 - links keep their names
-    return [own, Path(os.path.realpath(own))] if own.is_symlink() else [own]
+    """Return the full paths that a name may be a target by: its own, and that of what a link of this name leads to.
+
+    Raises:
+        StorageError: It cannot be the path of a file or folder here.
+    """
+    own = Path(os.path.abspath(given_path(path)))  # noqa: PTH100 - links keep their names
+    return [own, Path(os.path.realpath(own))] if os.path.islink(own) else [own]  # noqa: PTH114 - for it never raises
 
 
 def suffix(compression: str | None) -> str:

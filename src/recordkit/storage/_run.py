@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from recordkit import progress
 from recordkit.errors import StorageError
 
 from . import _commit, _names
@@ -77,13 +78,15 @@ class Run:
         """
         options = Options.of(lone=True, compression=compression, workers=workers, sync=self._part.sync)
         lane = Lane(options.workers, 2 * options.workers if compression else 1)
-        track = Track(self._part, lane, options, _names.set_name(split, self._part.target), first=number)
+        name = self._part.target.name if self._lone else _names.set_name(split, self._part.target)
+        track = Track(self._part, lane, options, name, first=number)
         records = 0
         try:
             for chunk in chunks:
                 if len(chunk):
                     track.put(chunk)
                     records += len(chunk)
+                    progress.step(f"writing {self._part.target}", records, None, "rows")
             track.flush()
             lane.do(partial(track.finish, needed=True))
             lane.wait()

@@ -68,9 +68,10 @@ def read_text_index(
     Raises:
         StorageError: It is no text index, or one of another file.
     """
-    starts, sizes = RecordFile(LocalFile(Path(path))).places()
+    where = Path(given_path(index))
+    starts, sizes = RecordFile(LocalFile(Path(given_path(path)))).places()
     try:
-        data = read_small(Path(given_path(index)), (len(starts) + 1) * _LINE_BYTES)
+        data = read_small(where, (len(starts) + 1) * _LINE_BYTES)
         numbers = np.loadtxt(io.BytesIO(data), np.uint64, ndmin=2) if data.strip() else np.empty((0, 2), np.uint64)
     except Unlike as unlike:
         message = f"{index}: not the index of {path}, which has {len(starts):,} records: {unlike}"

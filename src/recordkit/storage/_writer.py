@@ -352,7 +352,7 @@ class Writer:
             payloads, self._packed, self._packed_bytes = self._packed, [], 0
             chunk = records.pack_many(payloads)
             if self._schema is None and self._messages:
-                self._set_schema(Schema.infer(chunk))
+                self._set_schema(Schema.infer(chunk, strict=True))
             self._put(chunk)
 
     def _take_all(self) -> None:

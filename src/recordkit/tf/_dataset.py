@@ -432,7 +432,8 @@ class Dataset:
                 told: of functions only their names are known.
             name: Not used.
         """
-        path = _texts(filename)[0]
+        in_memory = isinstance(filename, str) and not filename
+        path = "" if in_memory else _texts(filename)[0]
         pipe = self._pipe._with(Raised(plain if path else shown))
         if not path:  # what is in memory is nobody else's: it need not be told what it was made of
             return Dataset(Pipeline(Kept(pipe, None, None, "", repr(pipe))), self._count, self._spec)

@@ -253,7 +253,7 @@ def origin_of(path: Any, dataset: Dataset, out: Any) -> _jobs.Origin | None:
     """Return what has to stay as it is while a new dataset is made: the source, if that is to be replaced by it."""
     files = [file.file.path for file in dataset.shards if isinstance(file.file, LocalFile)]
     places = {os.path.realpath(place) for file in files for place in (file, file.parent)}
-    if os.path.realpath(out) not in places:
+    if os.path.realpath(given_path(out)) not in places:
         return None
     return _jobs.Origin.of(path, dataset, folder_of(dataset))
 

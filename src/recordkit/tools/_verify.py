@@ -149,7 +149,7 @@ class _Verifier:
         if self._declared is not None or not files:
             return None
         try:
-            return Records(files, None, None, DamageLog("skip", None)).schema
+            return Records(files, None, None, DamageLog("skip", None)).inferred(strict=True)
         except SchemaError as error:
             self._found.problems.append(Problem(files[0].name, "schema", str(error).partition("\n")[0]))
             return None

@@ -120,6 +120,9 @@ def check_error(outcome: Outcome, number: int, root: Path, operations: Iterable[
     if not outcome.error:
         # Once staging is being put away the target is whole, and on the disk: the other laws see to that.
         away = [operation.number for operation in operations if operation.other.endswith(".recordkit.old")]
+        # So it is once a layer hides the fields whose own layers are then removed.
+        if any(operation.other.endswith("-hidden") for operation in operations):
+            away += [operation.number for operation in operations if operation.other.endswith(".removed")]
         harmful = [
             operation
             for operation in failed
