@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import recordkit as rk
 from recordkit import _core, records
-from recordkit.storage import Fingerprint, Index
+from recordkit.storage import Fingerprint, Index, _publish
 from recordkit.storage._shard_file import new_digest
 from tests.storage import reading, ways
 
@@ -31,6 +31,10 @@ def append(path: Path, *ids: Any, **options: Any) -> None:
     with rk.append(path, **options) as writer:
         for number in ids:
             writer.write({"id": number})
+
+
+def interrupt(*_: Any, **__: Any) -> None:
+    raise KeyboardInterrupt
 
 
 def check_facts(path: Path) -> None:
@@ -443,3 +447,23 @@ def test_a_file_that_is_not_sound_is_named_once(tmp_path: Path) -> None:
         f"{path}: record 0 at byte 0: the file ends inside the payload\n"
         "  Pass cut_torn_tail=True to cut it off and append behind the records before it."
     )
+
+
+@pytest.mark.parametrize("name", ["a.tfrecord", "a.tfrecord.gz"])
+def test_more_rows_than_a_run_that_had_come_to_its_end(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / name
+    rk.write(path, {"id": [0, 1]})
+    with monkeypatch.context() as broken:
+        broken.setattr(_publish, "publish", interrupt)
+        with suppress(KeyboardInterrupt):
+            append(path, 2, 3)
+
+    with pytest.raises(rk.StorageError, match="had come to its end, and now there are more rows"):
+        append(path, 4, resume=True)
+
+    assert [row["id"] for row in rk.open(path)] == [0, 1]
+    rk.discard(path)
+    append(path, 2, 3, 4)
+    assert [row["id"] for row in rk.open(path)] == [0, 1, 2, 3, 4]

@@ -187,6 +187,15 @@ def linked(where: str, to: str) -> Callable[[World, str, bool], None]:
     return make
 
 
+def without_records(world: World, kind: str, bound: bool) -> None:
+    """Plant a journal with no moves, or only that of the manifest."""
+    plant(world, kind, bound=bound)
+    path = world.staging(kind) / "publish.json"
+    value = json.loads(path.read_text())
+    value["moves"] = value["moves"][-1:] if bound else []
+    path.write_text(json.dumps({"format": 2, "old": None, "new": None} | value))
+
+
 LINKS = {
     "staging": linked("", "folder"),
     "journal": linked("publish.json", "secret"),
@@ -212,6 +221,8 @@ for (word, name), kind, bound in product(SOURCES.items(), ("folder", "append", "
 for kind in ("folder", "append", "file", "extend"):
     CASES[f"{kind}, manifest to: up"] = named(goal="../home/.bashrc", last="yes"), kind, True
     CASES[f"{kind}, manifest from: up"] = named(source="../home/.bashrc", last="yes"), kind, True
+for kind, bound in product(("file", "extend"), (True, False)):
+    CASES[f"{kind}, {'only a manifest' if bound else 'no moves'}"] = without_records, kind, bound
 for (word, make), kind in product(LINKS.items(), ("folder", "append", "file", "extend")):
     CASES[f"{kind}, a link: {word}"] = make, kind, True
 

@@ -66,6 +66,19 @@ def error_of(where: _locate.Where, split: str | None = None) -> str:
 
 
 class TestFolder:
+    def test_links_that_lead_to_themselves(self, tmp_path: Path) -> None:
+        fill(tmp_path, "a.tfrecord")
+        for name in ("README", "loop"):
+            (tmp_path / name).symlink_to(name)
+
+        found = locate(tmp_path)
+
+        assert names(found.files) == ["a.tfrecord"]
+        assert names(file for file, _ in found.left_out) == ["README", "loop"]
+        (tmp_path / "b.tfrecord").symlink_to("b.tfrecord")
+        with pytest.raises(StorageError, match=r"b\.tfrecord: cannot be read: Too many levels of symbolic links"):
+            len(rk.open(tmp_path))
+
     def test_a_set_is_read_in_the_order_of_its_numbers(self, tmp_path: Path) -> None:
         fill(tmp_path, *shards("train", 12))
 

@@ -97,13 +97,7 @@ def publish_new(writer: Writer, *, lone: bool) -> None:
 
 def publish_file(part: Part) -> None:
     """Put the only shard of a part under the name of a lone file."""
-    if len(part.shards) > 1:
-        message = (
-            f"{part.target}: the run that broke off had come to its end, and now there are more rows\n"
-            f"  Write the file again: recordkit.discard({str(part.target)!r}), then without resume."
-        )
-        raise StorageError(message, path=str(part.target))
-    (shard,) = part.shards
+    shard = _only_shard(part)
     named = _renamed(shard, part.target.name)
     side = _names.side_of(part.target, lone=True)
     moves = _publish.moves_of(shard, part.data, part.target.name, part.target.parent, side)
@@ -266,11 +260,27 @@ def _changed(target: Path, what: str = "dataset") -> StorageError:
     return StorageError(message, path=str(target))
 
 
+def _only_shard(part: Part) -> Shard:
+    """Return what was written for a lone file.
+
+    Raises:
+        StorageError: The run that is gone on with was complete, and there are more rows now.
+    """
+    shard, *more = part.shards
+    if more:
+        message = (
+            f"{part.target}: the run that broke off had come to its end, and now there are more rows\n"
+            f"  Write them all again: recordkit.discard({str(part.target)!r}), then without resume."
+        )
+        raise StorageError(message, path=str(part.target))
+    return shard
+
+
 def publish_extended(writer: Writer, *, existing: Existing, resume: bool) -> None:
     """Put the records of a writer behind those of a lone file."""
     part = writer._part
     target = part.target
-    (shard,) = part.shards
+    shard = _only_shard(part)
     facts = existing.facts
     old_size = facts.bytes
     staged = part.data / shard.name

@@ -182,7 +182,10 @@ class Journal:
                 return f"moves[{place}][1]: expected {allowed[source]!r}, found {goal[:200]!r}"
         if len({source for source, _ in self.moves}) < len(self.moves) or len(set(allowed.values())) < len(allowed):
             return "moves: found one name twice"
-        if not allowed or (self.manifest and self.moves[-1][0] != MANIFEST):
+        sources = [source for source, _ in self.moves]
+        if self.lone and not (sources and _RECORDS.fullmatch(sources[0])):
+            return "moves: expected the file first, found none"
+        if not sources or (self.manifest and sources[-1] != MANIFEST):
             return "moves: expected record files, and the manifest behind them"
         return self._explain_facts()
 

@@ -185,7 +185,7 @@ def _folder(path: Path, load: _Manifests) -> Located:
             return _by_manifest(path, entries, manifest, manifest_path)
     left_out, files = [], []
     for name in sorted(entries):
-        reason = _A_FOLDER if entries[name].is_dir() and name != _names.SIDE else reason_left_out(name)
+        reason = _A_FOLDER if _is_folder(entries[name]) and name != _names.SIDE else reason_left_out(name)
         reason = reason or (_kind_of(entries[name]) if is_named_so(name) else _UNNAMED)
         if reason:
             left_out.append((path / name, reason))
@@ -202,12 +202,17 @@ def _folder(path: Path, load: _Manifests) -> Located:
 
 def _kind_of(entry: os.DirEntry[str] | Path) -> str | None:
     """Return what is under a name if that is no file and no folder."""
-    if entry.is_file():
-        return None
     try:
-        return kind_of(entry.stat().st_mode)
+        return None if entry.is_file() else kind_of(entry.stat().st_mode)
     except OSError:
         return None  # a link that leads nowhere: reading says so, for records are missing
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False  # a link that leads to itself
 
 
 def _entries(path: Path) -> dict[str, os.DirEntry[str]]:
@@ -257,7 +262,7 @@ def _size(path: Path) -> int | None:
 
 
 def _other_reason(entry: os.DirEntry[str]) -> str:
-    if entry.is_dir():
+    if _is_folder(entry):
         return _A_FOLDER
     return _NOT_LISTED if is_named_so(entry.name) else _UNNAMED
 
