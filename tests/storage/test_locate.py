@@ -306,6 +306,23 @@ class TestNothing:
 
         assert "only _SUCCESS (a marker or hidden file of Spark, Hadoop or Beam), notes (not named like" in message
 
+    def test_a_deep_glob_takes_each_file_once_whatever_links_lead_to_it(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        fill(tmp_path, "a.tfrecord", "x/b.tfrecord", "x/y/c.tfrecord", ".hidden/d.tfrecord")
+        for place in (tmp_path, tmp_path / "x", tmp_path / "x/y"):
+            for name in ("first", "second"):
+                (place / name).symlink_to(tmp_path)
+        away = fill(tmp_path.with_name(f"{tmp_path.name}-away"), "e.tfrecord")
+        (tmp_path / "x/linked").symlink_to(away)
+        expected = ["a.tfrecord", "x/b.tfrecord", "x/linked/e.tfrecord", "x/y/c.tfrecord"]
+
+        assert sorted(str(file.relative_to(tmp_path)) for file in locate(f"{tmp_path}/**/*.tfrecord").files) == expected
+        assert sorted(str(file.relative_to(tmp_path)) for file in locate(f"{tmp_path}/**").files) == expected
+        assert names(locate(f"{tmp_path}/**/y/**/c.*").files) == ["c.tfrecord"]
+        monkeypatch.chdir(tmp_path)
+        assert sorted(map(str, locate("**/*.tfrecord").files)) == expected
+
     def test_a_glob_that_matches_nothing(self, tmp_path: Path) -> None:
         fill(tmp_path, "a.tfrec")
 

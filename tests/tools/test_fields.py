@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import subprocess
 import sys
 import traceback
@@ -485,6 +486,19 @@ class TestKeptElsewhere:
             StorageError, match=r"_recordkit: .*\n  .*not be written to, say where to keep it: overlay="
         ):
             rk.add_fields(path, {"x": np.arange(5)})
+
+    def test_the_advice_is_one_that_the_function_takes(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        path = build(tmp_path, "foreign", [3, 2])
+        rk.add_fields(path, {"y": np.arange(5)})
+        monkeypatch.setattr(os, "access", lambda *_, **__: False)
+
+        with pytest.raises(StorageError, match=r"overlays: nothing can be added .*\n  .*: overlay="):
+            rk.add_fields(path, {"x": np.arange(5)})
+        elsewhere = r"nothing can be changed .*\n  .*: out= of bake, drop_fields and filter"
+        with pytest.raises(StorageError, match=elsewhere):
+            rk.delete(path, where="y == 1")
+        with pytest.raises(StorageError, match=elsewhere):
+            rk.drop_fields(path, "y")
 
 
 class TestDamage:

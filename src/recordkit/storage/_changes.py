@@ -60,7 +60,10 @@ def changing(folder: Path, *, wait: float = WAIT) -> Iterator[None]:
         yield
         return
     if not os.access(folder, os.W_OK):
-        message = f"{folder}: nothing can be changed in this folder: {os.strerror(errno.EACCES)}"
+        message = (
+            f"{folder}: nothing can be changed in this folder: {os.strerror(errno.EACCES)}\n"
+            "  Change a copy of it, or write what you want of it elsewhere: out= of bake, drop_fields and filter."
+        )
         raise StorageError(message, path=str(folder), errno=errno.EACCES)
     lock = _lock(folder, wait)
     held.add(folder)

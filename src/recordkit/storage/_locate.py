@@ -13,6 +13,7 @@ import os
 import re
 import stat
 from collections import defaultdict
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -41,7 +42,7 @@ from ._shard_names import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ._manifest import Shard
 
@@ -50,6 +51,7 @@ __all__ = ["Located", "Where", "locate"]
 Where: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
 
 _MAGIC: Final = re.compile(r"[*?[]")
+_DEEP: Final = re.compile(r"(?:^|(?<=/))\*\*(?:/+|$)")
 _AT: Final = re.compile(r"(?P<name>.+)@(?P<total>\d+)(?P<ending>\.[^@]*)?")
 
 _A_FOLDER = "a folder"
@@ -268,7 +270,7 @@ def _other_reason(entry: os.DirEntry[str]) -> str:
 
 
 def _glob(text: str, load: _Manifests) -> Located:
-    matches = [Path(match) for match in glob.glob(text, recursive=True)]  # noqa: PTH207 (Path.glob takes no full path)
+    matches = [Path(match) for match in _matches(text)]
     left_out: list[tuple[Path, str]] = []
     files: list[Path] = []
     folders: list[Path] = []
@@ -291,6 +293,34 @@ def _glob(text: str, load: _Manifests) -> Located:
     files, unfinished = _finished(files)
     left_out += unfinished
     return replace(_with_manifest(_from_files(complete(files)), load), left_out=tuple(left_out))
+
+
+def _matches(pattern: str) -> list[str]:
+    """Return what matches a pattern. For `**` each folder is looked into once, however many links lead to it."""
+    head, *rest = _DEEP.split(pattern, maxsplit=1)
+    tops = glob.glob(head) if head else [""]  # noqa: PTH207 (Path.glob takes no full path)
+    if not rest:
+        return tops
+    folders = [folder for top in tops for folder in _folders(top)]
+    below = [os.path.join(glob.escape(folder), rest[0] or "*") for folder in folders]  # noqa: PTH118 (may be empty)
+    return list(dict.fromkeys(match for each in below for match in _matches(each)))
+
+
+def _folders(top: str) -> Iterator[str]:
+    """Yield a folder and those below it. What lies there comes before what links lead to."""
+    seen: set[str] = set()
+    real, linked = [top], list[str]()
+    while real or linked:
+        folder = real.pop() if real else linked.pop()
+        place = os.path.realpath(folder)
+        if place in seen:
+            continue
+        seen.add(place)
+        yield folder
+        with suppress(OSError), os.scandir(folder or ".") as listing:
+            for entry in listing:
+                if not entry.name.startswith(".") and _is_folder(entry):
+                    (linked if entry.is_symlink() else real).append(entry.path if folder else entry.name)
 
 
 def _finished(files: list[Path]) -> tuple[list[Path], list[tuple[Path, str]]]:

@@ -6,7 +6,7 @@ import errno
 import os
 import pickle
 import re
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -217,7 +217,11 @@ def layer_folder(dataset: Dataset, name: str, *, sync: bool = True) -> Path:
     """
     folder = folder_of(dataset)
     with _advising(folder):
-        return new_layer(folder, name, sync=sync)
+        path = new_layer(folder, name, sync=sync)
+        if not os.access(path.parent, os.W_OK):
+            message = f"{path.parent}: nothing can be added in this folder: {os.strerror(errno.EACCES)}"
+            raise StorageError(message, path=str(folder), errno=errno.EACCES)
+        return path
 
 
 def folder_of(dataset: Dataset) -> Path:
@@ -268,9 +272,7 @@ def changing_dataset(path: Any) -> Iterator[Dataset]:
     if isinstance(path, str | os.PathLike):
         recover(path)
     folder = folder_of(open(path))
-    with ExitStack() as stack:
-        with _advising(folder):
-            stack.enter_context(changing(folder))
+    with changing(folder):
         yield open(path)
 
 
