@@ -30,7 +30,7 @@ from hypothesis import strategies as st
 
 import recordkit as rk
 from recordkit import records
-from recordkit.storage import read_text_index, write_text_index
+from recordkit.storage import _bytes, read_text_index, write_text_index
 from tests import chance
 from tests.limits import in_time
 from tests.storage.indexes import parts_of, sealed
@@ -73,6 +73,14 @@ NUMBERS = [
 def row(number: int) -> dict[str, Any]:
     """What the record of this number holds, with what was added."""
     return {"id": number, "name": f"n{number}" * (number % 5), "score": number * 0.5}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def nobody_waits() -> Iterator[None]:
+    """Nobody writes into the pipes that are put in the place of files."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(_bytes, "WAIT_FOR_WRITER", 0.01)
+        yield
 
 
 @pytest.fixture(scope="module")

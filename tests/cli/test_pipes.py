@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import recordkit as rk
+from recordkit.storage import _bytes
 from tests.limits import in_time
 
 if TYPE_CHECKING:
@@ -165,3 +166,13 @@ class TestANamedPipe:
         assert done.status != 0
         assert "pipe" in done.out + done.err
         assert "Save it to a file" not in done.out + done.err
+
+
+def test_a_pipe_that_nobody_writes_into_is_not_waited_for_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    monkeypatch.setattr(_bytes, "WAIT_FOR_WRITER", 0.01)
+
+    with in_time(SECONDS), pytest.raises(rk.StorageError, match=r"pipe: this is a pipe, and no program wrote into it"):
+        rk.open(tmp_path / "pipe")

@@ -16,6 +16,7 @@ class TestOptions:
         [
             ({"shard_size": "1GB", "shards": 2}, "shard_size and shards both say where shards end"),
             ({"shards": 0}, "shards is a number from 1 up, found 0"),
+            ({"shards": 100_001}, "shards is at most 100,000, found 100,001"),
             ({"records_per_shard": True}, "records_per_shard is a number from 1 up, found True"),
             ({"records_per_shard": 1.5}, "records_per_shard is a number from 1 up, found 1.5"),
             ({"rows": -1}, "rows is a number from 0 up, found -1"),

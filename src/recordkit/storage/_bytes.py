@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import resource
+import select
 import stat
 import sys
 import threading
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _KEPT = 8 << 20
+WAIT_FOR_WRITER = 30.0  # seconds, of a pipe that has a name
 UNKNOWN_SIZE = 1 << 62  # of a pipe that has not ended
 _MAPPED_AT_ONCE = 64 << 10  # what the system maps of a file when one place of it is touched
 
@@ -454,12 +456,14 @@ def kind_of(mode: int) -> str | None:
 def _named_pipe(path: str | os.PathLike[str]) -> PipeFile | None:
     """Return the pipe under a name, such as `/dev/stdin` or what a shell makes of `<(…)`; None if it is none.
 
-    It is waited for until someone writes into it, as every program does.
+    Raises:
+        StorageError: It cannot be opened, or no program opens it for writing in time.
     """
     try:
         if not stat.S_ISFIFO(os.stat(path).st_mode):  # noqa: PTH116 - it may be text that no path can be
             return None
-        file = open(path, "rb")  # noqa: PTH123, SIM115 - it stays open as long as the pipe is read
+        # Opened to be waited for: otherwise opening it takes until another program writes, which may be never.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except ValueError:
         return None
     except OSError as error:
@@ -467,6 +471,19 @@ def _named_pipe(path: str | os.PathLike[str]) -> PipeFile | None:
             return None
         message = f"{os.fspath(path)}: cannot be read: {os.strerror(error.errno or 0)}"
         raise StorageError(message, path=os.fspath(path), errno=error.errno) from error
+    file = open(path, "rb", opener=lambda *_: descriptor)  # noqa: SIM115 - it stays open as long as it is read
+    waiting = select.poll()
+    waiting.register(descriptor, select.POLLIN)
+    # What a shell makes of `<(…)` has its writer already, which may take its time.
+    is_connected = os.path.realpath(path).startswith(("/proc/", "/dev/"))
+    if not is_connected and not waiting.poll(1000 * WAIT_FOR_WRITER):
+        file.close()
+        message = (
+            f"{os.fspath(path)}: this is a pipe, and no program wrote into it within {WAIT_FOR_WRITER:g} seconds\n"
+            "  Start the program that writes first, or pass an open file."
+        )
+        raise StorageError(message, path=os.fspath(path))
+    os.set_blocking(descriptor, True)
     pipe = PipeFile(file)
     weakref.finalize(pipe, file.close)
     return pipe

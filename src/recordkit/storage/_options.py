@@ -22,6 +22,7 @@ Compression: TypeAlias = Literal["gzip", "zlib"] | None
 OnError: TypeAlias = Literal["raise", "skip"] | Callable[[SchemaError, Any, int], Mapping[str, Any] | None]
 
 SHARD_SIZE = "256MB"
+MOST_SHARDS = 100_000  # that many five digits can number
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,9 @@ class Options:
             raise ValueError(message)
         for name in ("shards", "records_per_shard"):
             _at_least(name, given[name], 1)
+        if shards is not None and shards > MOST_SHARDS:
+            message = f"shards is at most {MOST_SHARDS:,}, found {shards:,}"
+            raise ValueError(message)
         _at_least("rows", rows, 0)
         if compression not in (None, "gzip", "zlib"):
             message = f'compression is None, "gzip" or "zlib", found {compression!r}'
