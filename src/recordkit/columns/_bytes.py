@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -100,7 +101,12 @@ class BytesColumn:
         return BytesColumn(picked(self.data, starts, offsets), offsets, text=self.text, shape=shape)
 
     def __iter__(self) -> Iterator[Any]:
-        return (self[i] for i in range(len(self)))
+        return self._values() if len(self.shape) == 1 else (self[i] for i in range(len(self)))
+
+    def _values(self) -> Iterator[bytes | str]:
+        view = memoryview(self.data)
+        values = (view[start:stop].tobytes() for start, stop in pairwise(self.offsets.tolist()))
+        return (value.decode() for value in values) if self.text else values
 
     def reshape(self, shape: tuple[int, ...]) -> BytesColumn:
         """Return the same values in another shape."""
@@ -108,14 +114,11 @@ class BytesColumn:
 
     def to_numpy(self) -> NDArray[np.object_]:
         """Return an array of `bytes` or `str` objects."""
-        values = np.empty(len(self.offsets) - 1, object)
-        for i in range(len(values)):
-            values[i] = self._value(i)
-        return values.reshape(self.shape)
+        return np.fromiter(self._values(), object, len(self.offsets) - 1).reshape(self.shape)
 
     def to_list(self) -> list[Any]:
         """Return lists of `bytes` or `str` objects."""
-        result: list[Any] = self.to_numpy().tolist()
+        result: list[Any] = list(self) if len(self.shape) == 1 else self.to_numpy().tolist()
         return result
 
     def __repr__(self) -> str:
