@@ -38,6 +38,19 @@ def picked(rows: list[Any], pick: Any) -> list[Any]:
 
 
 class TestBytesColumn:
+    @pytest.mark.parametrize("values", [[], [b"", b"abc", b""], ["é", "", "ab"]])
+    def test_its_values_come_one_after_the_other(self, values: list[bytes | str]) -> None:
+        column = BytesColumn.of([*values[:1], *values])[len(values[:1]) :]  # data and offsets of a part
+
+        assert list(column) == [column[i] for i in range(len(column))] == values
+        assert column.to_numpy().dtype == object
+        assert column.to_numpy().tolist() == values
+
+    def test_rows_of_several_values_come_as_columns(self) -> None:
+        rows = list(BytesColumn.of([b"a", b"b", b"c", b"d"]).reshape((2, 2)))
+
+        assert [row.to_list() for row in rows] == [[b"a", b"b"], [b"c", b"d"]]
+
     @given(TEXTS)
     def test_gives_back_the_text_it_was_made_of(self, texts: list[str]) -> None:
         column = BytesColumn.of(texts, text=True)
