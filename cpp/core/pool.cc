@@ -136,7 +136,7 @@ void give_memory_back(void* data, size_t bytes) noexcept {
   if (data == nullptr) return;
   if (bytes >= kLargePiece) {
     // The system can take the pages of a huge one.
-    if (kept_bytes.fetch_add(bytes) + bytes <= (bytes >= kHuge ? kMostKept : kMostKept / 4)) {
+    if (kept_bytes.fetch_add(bytes) + bytes <= (bytes >= kHuge ? kMostKept : kMostKept / 8)) {
       auto* const piece = static_cast<Piece*>(data);
       piece->bytes = bytes;
       lend_to_system(data, bytes);

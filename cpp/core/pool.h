@@ -12,8 +12,8 @@ void* take_memory(size_t& bytes) noexcept;
 // changed, if there is no memory.
 void* grow_memory(void* data, size_t used, size_t old_bytes, size_t& bytes) noexcept;
 
-// Takes memory back. Of large pieces some are kept for the whole process, up to kMostKept in all, and up to a
-// quarter of that but for the largest ones, whose pages the system may take while they lie there.
+// Takes memory back. Of large pieces some are kept for the whole process, up to kMostKept in all, and up to
+// an eighth of that but for the largest ones, whose pages the system may take while they lie there.
 //
 // All are safe to call from many threads, and in a child after a fork.
 void give_memory_back(void* data, size_t bytes) noexcept;
@@ -23,6 +23,6 @@ void drop_kept_memory() noexcept;
 
 // Smaller pieces are malloc's own to keep.
 inline constexpr size_t kLargePiece = size_t{128} << 10;
-inline constexpr size_t kMostKept = size_t{256} << 20;
+inline constexpr size_t kMostKept = size_t{512} << 20;
 
 }  // namespace recordkit

@@ -91,6 +91,7 @@ namespace {
 constexpr size_t kPiece = size_t{1} << 20;
 constexpr size_t kLeastPiece = size_t{16} << 10;
 constexpr size_t kFirstPiece = size_t{64} << 10;
+constexpr uint64_t kMostRoom = uint64_t{128} << 20;
 constexpr size_t kLine = 64;
 
 // How far into the buffer to start, so that bytes lie in memory as they lie in the page cache: the kernel
@@ -524,15 +525,20 @@ ScanEnd RecordReader::fill(Chunk& chunk, size_t max_records, uint64_t max_bytes,
       return {Fault::none, end.offset};
 
     // As much as the chunk still wants, for what is read beyond it may have to be moved for the next call. A
-    // long record is read in ever larger pieces, yet never far beyond what has already arrived.
+    // long record is read in ever larger pieces, yet never far beyond what has already arrived. There is room
+    // for much of a large chunk at once where the file has so much: to grow takes fresh pages and moves them.
     const uint64_t wanted = std::max(whole_count ? likely_size(chunk, end.offset, max_records) : max_bytes,
                                      torn ? record_end(chunk, end) : 0);
     const size_t most = std::max<size_t>(kPiece, (chunk.size - end.offset) / 2);
     const uint64_t lacking = wanted > chunk.size ? wanted - chunk.size : 0;
     const size_t piece = std::clamp<uint64_t>(lacking, kLeastPiece, most);
+    const uint64_t place = file_offset_ + chunk.size;
+    const Opened* const opened = source_->opened();
+    const uint64_t there = opened != nullptr && opened->size() > place ? opened->size() - place : 0;
+    const size_t room = std::max<size_t>(piece, std::min({lacking, there, kMostRoom}));
     // Chunks that were handed out may look at what has been read, so that it is moved and not added to.
-    if (std::exchange(shared, false)) move_rest(piece);
-    const size_t got = source_->read(file_offset_ + rest_->size() - rest_at_, rest_->grow(piece), piece);
+    if (std::exchange(shared, false)) move_rest(room);
+    const size_t got = source_->read(place, rest_->grow(room), piece);
     rest_->set_size(rest_->size() + got);
     std::memset(rest_->end(), 0, kPadding);
     source_ended_ = got == 0;

@@ -61,6 +61,27 @@ TEST(no_more_is_kept_than_may_be) {
   CHECK(again <= kMostKept);
 }
 
+// Two threads have a chunk and a column each of batches of a thousand pictures.
+TEST(four_pieces_of_large_batches_are_used_again) {
+  drop_kept_memory();  // other tests have left some
+  const auto take_four = [] {
+    std::vector<std::pair<void*, size_t>> pieces;
+    for (const size_t wanted : {113, 113, 105, 105}) {
+      size_t size = wanted << 20;
+      void* const piece = take_memory(size);
+      pieces.push_back({piece, size});
+    }
+    return pieces;
+  };
+  auto first = take_four();
+  for (const auto& [piece, size] : first) give_memory_back(piece, size);
+  auto again = take_four();
+  for (const auto& [piece, size] : again) give_memory_back(piece, size);
+  drop_kept_memory();
+
+  CHECK(first == again);
+}
+
 TEST(arrays_grow_from_small_to_large_with_all_they_have) {
   for (int round = 0; round < 3; ++round) {  // later ones in memory of the first
     Array<uint64_t> array;
