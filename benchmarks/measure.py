@@ -263,11 +263,10 @@ class Runner:
             return f"{said['records']:,} records in place of {wanted:,}"
         if self._task.counts:
             return "equal"
-        names = tuple(request.get("select") or found_in(request))
+        names = tuple(request.get("compared", request.get("select") or found_in(request)))
         if self._task.job == "scan":
             expected = size_digest(self._made.file, request["records"])
         elif self._task.in_any_order:
-            names = tuple(request.get("compared", names))
             expected = unordered_digest_of(self._made.folder, names, request["records"])
         else:
             cycles = request.get("cycles", 1)

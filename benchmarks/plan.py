@@ -236,6 +236,32 @@ def read(workload: str, *, to_tensorflow: str, to_parquet: str | None = None) ->
     return Task(f"read-{workload}", title, "decode", workload, tuple(cases), tuple(ratios))
 
 
+AS_BYTES, AS_ARRAYS, VAHIDK = ", as bytes", ", as arrays", "vahidk/tfrecord, no CRC checked"
+LARGE, OBJECTS = {"batch": 1024}, {"batch": 1024, "objects": True}
+
+BYTES_W2 = Task(
+    "bytes-w2",
+    "rk.open of W2 in batches of 1024, every JPEG as `bytes`, and as arrays of all bytes and where each begins",
+    "decode",
+    "w2",
+    (
+        Case(OPEN + AS_BYTES, "recordkit", {"dataset": True, **OBJECTS}),
+        Case(OPEN + AS_ARRAYS, "recordkit", {"dataset": True, **LARGE}),
+        Case(TF, "tensorflow", LARGE),
+        Case(VAHIDK, "vahidk"),
+        Case(PARQUET + AS_BYTES, "pyarrow", OBJECTS),
+        Case(PARQUET + AS_ARRAYS, "pyarrow", LARGE),
+        Case(READ, "read", {"compared": []}, variants=tuple({"buffer": size} for size in READ_SIZES)),
+    ),
+    (
+        Ratio(OPEN + AS_BYTES, TF, ">= 3"),
+        Ratio(OPEN + AS_BYTES, VAHIDK, ">= 1"),
+        Ratio(OPEN + AS_BYTES, PARQUET + AS_BYTES),
+        Ratio(OPEN + AS_ARRAYS, PARQUET + AS_ARRAYS),
+        Ratio(OPEN + AS_ARRAYS, READ, ">= 1", percent=True),
+    ),
+)
+
 OF_OURS, OF_OTHERS = ", gzip of ours", ", gzip of others"
 SOME = 200_000
 
@@ -438,6 +464,7 @@ TASKS = (
     MEMORY,
     read("w1", to_tensorflow=">= 18", to_parquet="> 1"),
     read("w3", to_tensorflow=">= 4"),
+    BYTES_W2,
     READ_GZIP,
     COUNT_W2,
     RANDOM_W3,

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import columns
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from columns import Digest
+from columns import Digest, Lists
 from worker import Request, Work, serve, sync
 
 
 def decode(request: Request) -> Work:
-    """Read a Parquet file in batches of NumPy arrays."""
+    """Read a Parquet file in batches of NumPy arrays; with `objects`, bytes as Python's `bytes`."""
     file = Path(request["file"]).with_suffix(".parquet")
     if not file.exists():
         write(table(request), file, synced=False)
@@ -22,13 +23,32 @@ def decode(request: Request) -> Work:
         done = 0
         with pq.ParquetFile(file) as parquet:
             for batch in parquet.iter_batches(request["batch"]):
-                arrays = {name: batch[name].to_numpy() for name in batch.schema.names}
+                arrays = {name: array_of(batch[name], request) for name in batch.schema.names}
                 done += len(batch)
                 if digest:
-                    digest.add_columns(arrays)
+                    add(digest, arrays)
         return done
 
     return work
+
+
+def array_of(column: pa.Array, request: Request) -> Any:
+    """Bytes as objects, or as the array of all and where each begins; numbers as an array."""
+    if not pa.types.is_large_binary(column.type):
+        return column.to_numpy()
+    if request.get("objects"):
+        return column.to_numpy(zero_copy_only=False)
+    _, offsets, values = column.buffers()
+    offsets = np.frombuffer(offsets, np.int64)[column.offset :][: len(column) + 1]
+    return Lists(np.frombuffer(values, np.uint8)[offsets[0] : offsets[-1]], offsets)
+
+
+def add(digest: Digest, arrays: dict[str, Any]) -> None:
+    for name, array in arrays.items():
+        if not isinstance(array, Lists) and array.dtype == object:
+            digest.add_strings(name, array)
+        else:
+            digest.add_columns({name: array})
 
 
 def pipeline(request: Request) -> Work:
@@ -68,7 +88,16 @@ def encode(request: Request) -> Work:
 
 def table(request: Request) -> pa.Table:
     drawn = columns.load(request["folder"], request["fields"])
-    return pa.table(columns.rows(drawn, 0, request["records"]))
+    drawn = columns.rows(drawn, 0, request["records"])
+    return pa.table({name: column_of(column) for name, column in drawn.items()})
+
+
+def column_of(column: Any) -> Any:
+    """A column as pyarrow takes it."""
+    if not isinstance(column, Lists):
+        return column
+    parts = [None, pa.py_buffer(np.ascontiguousarray(column.offsets)), pa.py_buffer(column.values)]
+    return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(column.offsets) - 1, parts)
 
 
 def write(drawn: pa.Table, file: Path, *, synced: bool, row_group_size: int | None = None) -> None:

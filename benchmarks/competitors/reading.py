@@ -22,6 +22,8 @@ from recordkit.columns import BytesColumn, Ragged
 
 def plain(column: Any) -> Any:
     """A column as digests take it."""
+    if isinstance(column, list):
+        column = BytesColumn.of(column)
     if isinstance(column, BytesColumn):
         return Lists(column.data, column.offsets)
     if isinstance(column, Ragged):
@@ -30,7 +32,10 @@ def plain(column: Any) -> Any:
 
 
 def batches(request: Request) -> Work:
-    """Open a dataset and go through it in batches, with every column made; as many threads as there are processors."""
+    """Open a dataset and go through it in batches, with every column made; as many threads as there are processors.
+
+    With `objects`, each value of a column of bytes is Python's `bytes` for a moment, too.
+    """
     options = {"schema": request["fields"] if request.get("declared") else None}
     if "overlays" in request:
         options["overlays"] = request["overlays"]
@@ -39,12 +44,23 @@ def batches(request: Request) -> Work:
         done = 0
         for batch in rk.open(request["file"], **options).batch(request["batch"], workers=request.get("workers")):
             columns = {name: batch[name] for name in batch.names}
+            if request.get("objects"):
+                columns |= {name: objects(column, digest) for name, column in columns.items()}
             done += len(batch)
             if digest:
                 digest.add_columns({name: plain(column) for name, column in columns.items()})
         return done
 
     return work
+
+
+def objects(column: Any, digest: Digest | None) -> Any:
+    """Go through the values of a column of bytes, and keep them where they are compared."""
+    if not isinstance(column, BytesColumn) or digest:
+        return list(column) if isinstance(column, BytesColumn) else column
+    for _ in column:
+        pass
+    return column
 
 
 def random(request: Request) -> Work:
