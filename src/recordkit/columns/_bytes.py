@@ -104,7 +104,7 @@ class BytesColumn:
         return self._values() if len(self.shape) == 1 else (self[i] for i in range(len(self)))
 
     def _values(self) -> Iterator[bytes | str]:
-        view = memoryview(self.data)
+        view = self.data.data
         values = (view[start:stop].tobytes() for start, stop in pairwise(self.offsets.tolist()))
         return (value.decode() for value in values) if self.text else values
 
