@@ -714,7 +714,7 @@ class TestReaderFailures:
             bytes(source.views[0])
 
     def test_an_object_that_cannot_be_read_is_refused_at_once(self) -> None:
-        with pytest.raises(AttributeError, match="readinto"):
+        with pytest.raises(TypeError, match="expected a file descriptor or an open file, found object"):
             records.Reader(as_file(object()))
 
     def test_a_later_call_of_the_core_names_the_same_record(self) -> None:
