@@ -27,7 +27,7 @@ ORDER = (
     ("integrations", "tf"),
     ("viewer",),
     ("cli",),
-    ("__init__",),
+    ("__init__", "__main__"),
 )
 LAYERS = {part: layer for layer, parts in enumerate(ORDER) for part in parts}
 

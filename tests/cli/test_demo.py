@@ -44,7 +44,7 @@ class TestDemo:
         assert rk.open(tmp_path / "demo" / "baked")[7]["pixels"] == rk.open(tmp_path / "demo" / "train")[7]["pixels"]
 
     def test_ctrl_c_ends_both_programs_without_a_word_of_theirs(self, tmp_path: Path) -> None:
-        command = [sys.executable, "-m", "recordkit.cli", "demo", "d", "--pictures", "100000"]
+        command = [sys.executable, "-m", "recordkit", "demo", "d", "--pictures", "100000"]
         with subprocess.Popen(
             command,
             cwd=tmp_path,

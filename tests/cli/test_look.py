@@ -478,3 +478,18 @@ class TestDiff:
             "different: 6 and 7 records, compared by id\n  only in b: 1 (6)\n  changed: 1 (2)\n    label: 1 (2)\n"
         )
         assert (found["same"], found["records"], found["only_in_b"]) == (False, [6, 7], {"count": 1, "examples": [6]})
+
+
+@pytest.mark.parametrize("command", ["info", "head", "cat", "count", "schema", "stats", "verify"])
+def test_shows_what_was_added_deleted_and_appended_by_turns(command: str, run: Callable[..., Done]) -> None:
+    rk.write("data", [{"id": 0}, {"id": 1}])
+    rk.add_fields("data", {"z": [1, 2]})
+    with rk.append("data") as writer:
+        writer.write({"id": 2, "z": 9})
+    rk.delete("data", where="id == 0")
+    with rk.append("data") as writer:
+        writer.write({"id": 3, "z": 4})
+
+    done = run(command, "data")
+
+    assert (done.status, done.err) == (0, "")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from .conftest import Done
 
-RECORDKIT = (sys.executable, "-m", "recordkit.cli")
+RECORDKIT = (sys.executable, "-m", "recordkit")
 
 
 class TestHelp:

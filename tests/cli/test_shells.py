@@ -30,7 +30,7 @@ SHELLS = {
 # A command that tells words in the same way as the real one, and writes down what it was called with otherwise.
 RECORDKIT = """\
 #!/bin/sh
-[ "$1" = __complete ] && exec '{python}' -m recordkit.cli "$@"
+[ "$1" = __complete ] && exec '{python}' -m recordkit "$@"
 for word in "$@"; do printf '[%s]' "$word"; done >> '{called}'
 echo >> '{called}'
 """

@@ -322,7 +322,7 @@ ADDRESS = r"http://127\.0\.0\.1:\d+/\S{20,}/  Ctrl-C ends it\.\r?\n"
 class TestView:
     def command(self, folder: Path) -> list[str]:
         made(folder)
-        return [sys.executable, "-m", "recordkit.cli", "view", "data", "--no-browser"]
+        return [sys.executable, "-m", "recordkit", "view", "data", "--no-browser"]
 
     def test_in_a_pipe_says_the_address_alone(self, tmp_path: Path) -> None:
         with subprocess.Popen(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     rk.write(tmp_path / "data", {"id": np.arange(10)})
-    command = [sys.executable, "-m", "recordkit.cli", "view", str(tmp_path / "data"), "--no-browser"]
+    command = [sys.executable, "-m", "recordkit", "view", str(tmp_path / "data"), "--no-browser"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         yield process
         process.kill()
@@ -60,7 +60,7 @@ class TestView:
         assert done.err.endswith("\n  Take another --port, or 0 for any.\n")
 
     def test_what_is_not_there_is_two_lines(self, tmp_path: Path) -> None:
-        command = [sys.executable, "-m", "recordkit.cli", "view", str(tmp_path / "nothing"), "--no-browser"]
+        command = [sys.executable, "-m", "recordkit", "view", str(tmp_path / "nothing"), "--no-browser"]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 
         assert (done.returncode, done.stdout) == (2, "")

@@ -53,6 +53,8 @@ class Facts:
         layers: What was changed beside the records, in words.
         damage: What is wrong, as far as was looked.
         problem: Why the fields cannot be told.
+        splits: How many files each split has.
+        changed: The dataset, if something was changed beside its records: they alone do not hold what it shows.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Facts:
     damage: tuple[Damage, ...] = ()
     problem: str | None = None
     splits: Mapping[str, int] = field(default_factory=dict)
+    changed: Dataset | None = None
 
     @property
     def features(self) -> Mapping[str, FeatureFacts]:
@@ -115,6 +118,7 @@ def inspect(dataset: Dataset) -> Facts:
         damage=tuple(damage),
         problem=problem,
         splits={name: len(paths) for name, paths in dataset.splits.items()},
+        changed=dataset if dataset._records.stack else None,
     )
 
 
@@ -223,6 +227,9 @@ def sizes_of(chunk: Chunk) -> tuple[int, int, int]:
 def sampled(facts: Facts, name: str, count: int) -> Sequence[Any]:
     """Return some values of a field."""
     assert facts.schema is not None
-    batch = facts.schema.decode(facts.chunk.slice(0, min(count, len(facts.chunk))), select=[name])
+    if facts.changed is not None:
+        batch = facts.changed.select(name)[:count]
+    else:
+        batch = facts.schema.decode(facts.chunk.slice(0, min(count, len(facts.chunk))), select=[name])
     valid = batch.valid(name)
     return [row[name] for number, row in enumerate(batch.rows()) if valid[number]]
