@@ -74,7 +74,7 @@ def build() -> Path:
 
 def run_round(seed: int, tests: list[str], without: tuple[str, ...], core: Path | None) -> tuple[int, list[str]]:
     """Return how many inputs were drawn, and the tests that failed."""
-    options = ["-q", "-p", "no:cacheprovider", f"--hypothesis-seed={seed}"]
+    options = ["-q", "-p", "no:cacheprovider", "--show-capture=no", f"--hypothesis-seed={seed}"]
     options += ["--hypothesis-show-statistics", *(f"--deselect={test}" for test in without)]
     environment = os.environ | {"RECORDKIT_SOAK_SEED": str(seed)}
     command = [sys.executable, "-m", "pytest", *options, *tests]

@@ -141,11 +141,15 @@ def manifest_of(target: Path, *, lone: bool) -> Path:
 
 
 def is_plain(name: str) -> bool:
-    r"""Tell whether a name is that of something in a folder, and leads nowhere else.
+    r"""Tell whether a name can be that of something in a folder, and leads nowhere else.
 
-    >>> [name for name in ("a.tfrecord", "", ".", "..", "../a", "/a", "a/b", "a\0b") if is_plain(name)]
+    >>> [name for name in ("a.tfrecord", "", ".", "..", "../a", "/a", "a/b", "a\0b", "\ud800") if is_plain(name)]
     ['a.tfrecord']
     """
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError:
+        return False
     return name not in ("", ".", "..") and not {"/", "\0", os.sep, os.altsep} & set(name)
 
 
