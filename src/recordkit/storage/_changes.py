@@ -27,6 +27,10 @@ WAIT = 30.0  # seconds, many times what it takes to publish something
 _held = threading.local()
 
 
+class _CannotLockError(Exception):
+    """The file system has no locks for folders."""
+
+
 class _FolderLock(Lock):
     """A folder that one process at a time can hold."""
 
@@ -42,7 +46,7 @@ class _FolderLock(Lock):
 
     def _refused(self, error: OSError) -> None:
         self.release()
-        raise NotImplementedError from error
+        raise _CannotLockError from error
 
 
 @contextmanager
@@ -77,7 +81,7 @@ def changing(folder: Path, *, wait: float = WAIT) -> Iterator[None]:
 def _lock(folder: Path, wait: float) -> Lock:
     try:
         return _FolderLock(folder, folder, wait=wait)
-    except NotImplementedError:
+    except _CannotLockError:
         pass
     side = folder / _names.SIDE  # NFS locks only what can be written to
     if side.is_symlink():
