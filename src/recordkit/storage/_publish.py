@@ -116,17 +116,6 @@ def _facts_before(target: Path, kind: Kind) -> Facts | None:
     return _journal.sampled_facts(target) if target.is_file() else None
 
 
-def complete(target: Path, journal: Journal, *, sync: bool = True) -> None:
-    """Do what the journal says and is not done yet, and remove the staging folder.
-
-    Raises:
-        StorageError: Something else lies under the name than when the journal was written.
-    """
-    if journal.state(target) == "other":
-        raise journal.stale(target)
-    _complete(target, journal, sync=sync)
-
-
 def _complete(target: Path, journal: Journal, *, sync: bool) -> None:
     if journal.is_published(target):
         # Whoever did it may not have lived to see it on the disk.
