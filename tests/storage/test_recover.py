@@ -275,8 +275,3 @@ class TestAppendOnceMore:
             writer.write_batch({"id": [10, 11]})
 
         assert ids(target) == [*new_ids("append"), 10, 11]
-
-
-def test_a_name_with_nothing_under_it_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="tran: there is nothing to recover"):
-        rk.recover(tmp_path / "tran")

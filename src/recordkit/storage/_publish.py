@@ -7,7 +7,6 @@ written down before, so that whoever comes after a crash can finish it or take i
 
 from __future__ import annotations
 
-import errno
 import logging
 import os
 from contextlib import contextmanager, suppress
@@ -263,7 +262,6 @@ def recover(path: str | os.PathLike[str]) -> bool:
     Raises:
         StorageError: What the run has left is not sound, belongs to another user, or to a state of the dataset that is
             no longer there. Nothing was touched.
-        NotFoundError: There is nothing under this name, finished or not.
 
     >>> import recordkit as rk, tempfile
     >>> path = f"{tempfile.mkdtemp()}/train"
@@ -271,11 +269,7 @@ def recover(path: str | os.PathLike[str]) -> bool:
     >>> rk.recover(path)
     False
     """
-    targets = _names.targets_of(path)
-    if not any(os.path.lexists(place) for target in targets for place in (target, _names.staging_of(target))):
-        message = f"{targets[0]}: there is nothing to recover: no file or folder, and no run that broke off"
-        raise StorageError(message, path=str(targets[0]), errno=errno.ENOENT)
-    finished = [_finish(target, lambda _: True) for target in targets]
+    finished = [_finish(target, lambda _: True) for target in _names.targets_of(path)]
     return any(finished)
 
 

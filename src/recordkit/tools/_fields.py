@@ -270,8 +270,7 @@ def changing_dataset(path: Any) -> Iterator[Dataset]:
         TargetBusyError: Somebody else is changing it, and was not done in time.
     """
     if isinstance(path, str | os.PathLike):
-        with suppress(FileNotFoundError):  # a pattern; of any other name `open` says so
-            recover(path)
+        recover(path)
     folder = folder_of(open(path))
     with changing(folder):
         yield open(path)
