@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import recordkit as rk
 from recordkit.dataset import _ahead
-from recordkit.dataset._layered import Layered
+from recordkit.dataset._overlaid import Layered
 from recordkit.errors import CorruptRecordError
 from tests.dataset.bases import plain, plain_rows
 from tests.dataset.files import flip, offset_of, save_many

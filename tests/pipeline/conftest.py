@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from recordkit.pipeline import _generated, _head, _joints, _plan, _windows
+from recordkit.pipeline import _combine, _generator, _plan, _reading, _windows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,14 +23,14 @@ def ours() -> list[threading.Thread]:
 def small_blocks() -> Iterator[None]:
     """Blocks of a few elements."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_head, "_FIRST_BLOCK", 3)
-        patch.setattr(_head, "_BLOCK_BYTES", 1000)
+        patch.setattr(_reading, "_FIRST_BLOCK", 3)
+        patch.setattr(_reading, "_BLOCK_BYTES", 1000)
         patch.setattr(_plan, "_FEW", 4)
         patch.setattr(_plan, "_ROW_BYTES", 700)
         patch.setattr(_plan, "_BUFFERED_BYTES", 1000)
         patch.setattr(_windows, "_READ_BYTES", 300)
-        patch.setattr(_joints, "_MIXED", 5)
-        patch.setattr(_generated, "_MOST", 6)
+        patch.setattr(_combine, "_MIXED", 5)
+        patch.setattr(_generator, "_MOST", 6)
         yield
 
 

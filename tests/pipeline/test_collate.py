@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from recordkit.columns import Batch, BytesColumn, Ragged
 from recordkit.errors import SchemaError
 from recordkit.pipeline import collate
-from recordkit.pipeline._stages import rows_of
+from recordkit.pipeline._sequential_steps import rows_of
 from tests.pipeline.sources import plain, plain_all
 
 

@@ -107,7 +107,7 @@ class TestPadding:
         self, count: int, size: int, threads: bool, order: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         if threads:
-            monkeypatch.setattr("recordkit.dataset._flow._SMALL_BYTES", 0)
+            monkeypatch.setattr("recordkit.dataset._in_order._SMALL_BYTES", 0)
         rk.write(tmp_path / "ds", map(self.row, range(count)), self.SCHEMA, sync=False, records_per_shard=197)
         ds = rk.open(tmp_path / "ds")
         pipe = (ds if order == "in order" else ds.shuffle(3)).batch(size, pad=-1)

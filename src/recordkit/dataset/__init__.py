@@ -3,18 +3,21 @@
 Nothing here knows how files are laid out; that is `recordkit.storage`.
 """
 
-from ._batching import Making, Part
 from ._dataset import Dataset
+from ._decoding import Columns, Making, Part, Payloads
 from ._follow import follow
-from ._layered import living, making_of, merged_chunk, physical, rewritten
 from ._open import open  # noqa: A004 - the verb that a user would say
-from ._records import Records
+from ._overlaid import Stack, living, making_of, merged_chunk, physical, rewritten
+from ._sequence import Records
 
 __all__ = [
+    "Columns",
     "Dataset",
     "Making",
     "Part",
+    "Payloads",
     "Records",
+    "Stack",
     "follow",
     "living",
     "making_of",

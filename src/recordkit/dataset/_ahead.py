@@ -16,7 +16,7 @@ import numpy as np
 from recordkit.columns import Batch
 from recordkit.errors import CorruptRecordError, SchemaError
 
-from ._batching import Part
+from ._decoding import Part
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from recordkit.records import Chunk
     from recordkit.storage import RecordFile, Stream
 
-    from ._batching import Columns
+    from ._decoding import Columns
 
 _PIECE_RECORDS, _PIECE_BYTES, _PIECES_KEPT = 8192, 1 << 20, 4
 

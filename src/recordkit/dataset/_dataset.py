@@ -16,8 +16,8 @@ from recordkit.pipeline import Pipeline, Steps
 from recordkit.storage import PipeFile
 from recordkit.workers import AUTO, Workers
 
-from . import _show
-from ._batching import Payloads
+from . import _repr
+from ._decoding import Payloads
 from ._source import RecordSource
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from recordkit.schema import Schema
     from recordkit.storage import Damage, RecordFile
 
-    from ._batching import Making
-    from ._records import Records
+    from ._decoding import Making
+    from ._sequence import Records
 
 _ARROW_BYTES = 4 << 20
 
@@ -225,10 +225,10 @@ class Dataset(Steps):
         return self.to_arrow().to_pandas()
 
     def __repr__(self) -> str:
-        return _show.text(self)
+        return _repr.text(self)
 
     def _repr_html_(self) -> str:
-        return _show.html(self)
+        return _repr.html(self)
 
 
 def _natural(number: Any, what: str, *, least: int = 0) -> int:

@@ -14,8 +14,8 @@ from recordkit.workers import AUTO, Workers
 
 from ._damage_log import DamageLog
 from ._dataset import Dataset
-from ._layered import Stack
-from ._records import Records
+from ._overlaid import Stack
+from ._sequence import Records
 
 if TYPE_CHECKING:
     from collections.abc import Callable

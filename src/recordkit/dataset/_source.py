@@ -14,10 +14,10 @@ from recordkit.errors import CorruptRecordError, SchemaError
 from recordkit.pipeline import Piece, whole
 from recordkit.storage import PipeFile, files_at_once
 
-from ._batching import Columns, Payloads
-from ._flow import Flow
-from ._layered import Layered
-from ._skipping import Skipping
+from ._decoding import Columns, Payloads
+from ._in_order import Flow
+from ._overlaid import Layered
+from ._tolerant import Skipping
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from recordkit.pipeline import Section
 
-    from ._batching import Making, Part
-    from ._records import Fetched, Records
+    from ._decoding import Making, Part
+    from ._sequence import Fetched, Records
 
 _AHEAD_BYTES = 128 << 20  # of compressed files, whose records are had by decompressing many others
 _AHEAD_BYTES_OF_MANY = 32 << 20  # of more files than stay open, each of which is opened once for all of its records

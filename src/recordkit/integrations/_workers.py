@@ -11,9 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from recordkit.errors import StateError
-from recordkit.pipeline import whole_state
-from recordkit.pipeline._stages import Prefetch, Repeat
-from recordkit.pipeline._steps import Group
+from recordkit.pipeline import Group, Prefetch, Repeat, whole_state
 
 if TYPE_CHECKING:
     from recordkit.pipeline import Pipeline

@@ -3,27 +3,51 @@
 Steps are plain data. Nothing here knows of files; what has records with numbers is a `Source`.
 """
 
-from ._blocks import Piece, whole
 from ._collate import collate
 from ._crew import Crew
-from ._head import Loaded, Source
-from ._iterator import PipelineIterator
+from ._element_steps import Filter, Group, Map, Section, failed, name_of
+from ._elements import Block, Mark, Piece, Place, Told, Upstream, cut_block, each, gathered, whole
+from ._generator import Generated, begun
+from ._iteration import PipelineIterator
 from ._pipeline import Pipeline, from_generator
+from ._reading import Loaded, Source
+from ._sequential_steps import BufferShuffle, EveryOne, Prefetch, Repeat, Skip, Take, wrapped
 from ._state import whole as whole_state
-from ._steps import Section
 from ._verbs import Steps
 
 __all__ = [
+    "Block",
+    "BufferShuffle",
     "Crew",
+    "EveryOne",
+    "Filter",
+    "Generated",
+    "Group",
     "Loaded",
+    "Map",
+    "Mark",
     "Piece",
     "Pipeline",
     "PipelineIterator",
+    "Place",
+    "Prefetch",
+    "Repeat",
     "Section",
+    "Skip",
     "Source",
     "Steps",
+    "Take",
+    "Told",
+    "Upstream",
+    "begun",
     "collate",
+    "cut_block",
+    "each",
+    "failed",
     "from_generator",
+    "gathered",
+    "name_of",
     "whole",
     "whole_state",
+    "wrapped",
 ]

@@ -27,17 +27,17 @@ from recordkit.columns import Batch, BytesColumn, Ragged
 from recordkit.errors import StateError, TargetBusyError
 from recordkit.storage import LocalFile, Manifest, OpenFiles, RecordFile, create, inside, manifest_of
 
-from ._blocks import Piece, cut, joined, picked, whole
 from ._cache_format import dump, load
+from ._elements import Piece, cut, joined, picked, whole
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from ._blocks import Values
-    from ._joints import Flowing
-    from ._steps import Section
+    from ._combine import Flowing
+    from ._element_steps import Section
+    from ._elements import Values
 
 _RECORD_BYTES = 64 << 10  # few elements: any of them may be asked for alone
 _KEPT_BLOCKS = 64

@@ -13,7 +13,7 @@ from recordkit.errors import SchemaError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from ._blocks import Values
+    from ._elements import Values
 
 # What fills rows up to the longest: one value for every field, or one for each that is named.
 Fill = Any

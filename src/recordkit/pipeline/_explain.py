@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import _order, _stages
+from . import _order, _sequential_steps
 from ._order import Interleave, Shuffle
 from ._plan import any_ranks, divided, in_turn, is_moot
 from ._profile import READING
@@ -33,7 +33,7 @@ def explained(pipe: Pipeline) -> str:
 def _meaning(step: Any, pipe: Pipeline, arithmetic: bool) -> str:
     if isinstance(step, Shuffle):
         return _shuffled(step, pipe)
-    if isinstance(step, _stages.BufferShuffle):
+    if isinstance(step, _sequential_steps.BufferShuffle):
         return f"each element among the next {step.buffer:,} of its place or so; what comes late stays late"
     if isinstance(step, Interleave):
         if is_moot([each for _, each in divided(pipe.source, pipe.steps)[0]]):
@@ -41,7 +41,7 @@ def _meaning(step: Any, pipe: Pipeline, arithmetic: bool) -> str:
         return f"{step.block} of a file, then of the next, {step.cycle} files in turns"
     if isinstance(step, _order.Shard):
         return _sharded(step, pipe, arithmetic)
-    if isinstance(step, _stages.Prefetch):
+    if isinstance(step, _sequential_steps.Prefetch):
         return "made before they are asked for"
     return ""
 

@@ -15,14 +15,14 @@ import numpy as np
 
 from recordkit import _core
 
-from ._blocks import number_of, parts_of
+from ._elements import number_of, parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from ._blocks import Mark
+    from ._elements import Mark
 
     Numbers: TypeAlias = NDArray[np.int64]
 

@@ -15,22 +15,22 @@ from recordkit.sizes import parse_size
 from recordkit.storage import is_lone_file
 from recordkit.workers import AUTO, Workers
 
-from . import _explain, _order, _stages, _state
+from . import _explain, _order, _sequential_steps, _state
 from ._cache import Cached, fingerprint
-from ._generated import Generated
-from ._iterator import PipelineIterator
-from ._joints import Concat, Mix, Zip
+from ._combine import Concat, Mix, Zip
+from ._element_steps import Filter, Group, Map, MapBatches, name_of
+from ._generator import Generated
+from ._iteration import PipelineIterator
 from ._order import Interleave, Shuffle
 from ._plan import ORDER_ONLY, UNCHANGED, any_ranks, divided, planned
 from ._profile import Profile
-from ._steps import Filter, Group, Map, MapBatches, name_of
 from ._verbs import Steps, function_of, natural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
-    from ._blocks import Block, Mark
-    from ._joints import Flowing
+    from ._combine import Flowing
+    from ._elements import Block, Mark
 
 
 @dataclass
@@ -161,7 +161,7 @@ class Pipeline(Steps):
                 if self._tied is not None or any(isinstance(before, _order.Repeat) for before in self.steps[:at]):
                     words.append(f"Shard({step.uneven})")
                 continue
-            keeps = getattr(step, "keeps", False) or isinstance(step, _stages.Prefetch)
+            keeps = getattr(step, "keeps", False) or isinstance(step, _sequential_steps.Prefetch)
             if not keeps and not (isinstance(step, Group) and self._aligned):
                 words.append(str(step))
         return words
@@ -170,7 +170,7 @@ class Pipeline(Steps):
     def _aligned(self) -> bool:
         """Whether marks count records, however many a batch has."""
         _, rest = divided(self.source, self.steps)
-        keep = [step for _, step in rest if not isinstance(step, Group | _stages.Prefetch)]
+        keep = [step for _, step in rest if not isinstance(step, Group | _sequential_steps.Prefetch)]
         return all(getattr(step, "keeps", False) for step in keep)
 
     @property
@@ -183,7 +183,9 @@ class Pipeline(Steps):
     @property
     def _batched(self) -> bool:
         """Whether elements are batches."""
-        last = next((step for step in reversed(self.steps) if isinstance(step, Group | _stages.Unbatch)), None)
+        last = next(
+            (step for step in reversed(self.steps) if isinstance(step, Group | _sequential_steps.Unbatch)), None
+        )
         if last is not None:
             return isinstance(last, Group)
         return any(pipe._batched for pipe in _pipes_in(self.source))

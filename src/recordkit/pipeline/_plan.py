@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Any
 from recordkit import workers as _workers
 from recordkit.workers import AUTO, Processes, Workers
 
-from . import _order, _stages
-from ._blocks import Block, whole
+from . import _order, _sequential_steps
 from ._crew import side_by_side
-from ._head import InTurn, Ordered
+from ._element_steps import Filter, Group, Map, MapBatches, Section, aligned
+from ._elements import Block, whole
 from ._order import ENDLESS, Interleave, Order, Shuffle
 from ._processes import in_processes
-from ._steps import Filter, Group, Map, MapBatches, Section, aligned
+from ._reading import InTurn, Ordered
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
-    from ._blocks import Mark
-    from ._joints import Flowing
+    from ._combine import Flowing
+    from ._elements import Mark
     from ._profile import Profile
 
     Blocks = Generator[Block, None, None]
@@ -39,7 +39,7 @@ _FEW = 256  # rows, where a function is called with each
 ORDER_ONLY = Shuffle, Interleave
 ORDER = (*ORDER_ONLY, _order.Take, _order.Skip, _order.Shard, _order.Repeat)
 
-UNCHANGED = (*ORDER, Filter, _stages.BufferShuffle, _stages.Prefetch)  # elements are what they were
+UNCHANGED = (*ORDER, Filter, _sequential_steps.BufferShuffle, _sequential_steps.Prefetch)  # elements are what they were
 
 
 def is_alone(step: Any) -> bool:
@@ -156,9 +156,9 @@ def _counted(step: Any, count: int | None) -> int | None:
     if isinstance(step, ORDER) and count is not None:
         count = step.count(count)
         return None if count >= ENDLESS else count
-    if isinstance(step, _stages.EveryOne) and count is not None:
+    if isinstance(step, _sequential_steps.EveryOne) and count is not None:
         return len(range(step.first, count, step.step))
-    keeps = _stages.Enumerate, _stages.Prefetch, _stages.BufferShuffle
+    keeps = _sequential_steps.Enumerate, _sequential_steps.Prefetch, _sequential_steps.BufferShuffle
     return count if isinstance(step, keeps) or getattr(step, "keeps", False) else None
 
 
@@ -200,7 +200,7 @@ def planned(source: Any, steps: Sequence[Any], workers: Workers, profile: Profil
             flowing = Sectioned(flowing, section, workers_of(section.steps, workers), profile)
         if left:
             flowing, left = Staged(flowing, left[0][1]), left[1:]
-    return flowing if every is None else Staged(flowing, _stages.EveryOne(*every))
+    return flowing if every is None else Staged(flowing, _sequential_steps.EveryOne(*every))
 
 
 def in_turn(order: Sequence[Any]) -> bool:
@@ -249,7 +249,7 @@ def _in_turn(source: Any, order: Any, rest: Any, workers: Workers, profile: Prof
     size = group.size if group is not None else max(1, min(_ROW_BYTES // source.mean_bytes, 1 << 16))
     if group is None and section.steps:
         size = min(size, _FEW)
-    elif left and isinstance(left[0][1], _stages.BufferShuffle):  # nobody waits for the first rows
+    elif left and isinstance(left[0][1], _sequential_steps.BufferShuffle):  # nobody waits for the first rows
         size = max(size, min(left[0][1].buffer // 4, _BUFFERED_BYTES // source.mean_bytes))
     size = min(size, getattr(source, "most", None) or size)
     if not any(isinstance(step, Map | Filter) for step in section.steps) and not asked(section.steps):
@@ -267,7 +267,7 @@ def _can_be_left_out(source: Any, rest: list[tuple[int, Any]]) -> bool:
         return False
     section, group, left = _head_section(source, rest)
     keep = all(step is group or step.keeps for step in section.steps)
-    return keep and all(isinstance(step, _stages.Prefetch) for _, step in left)
+    return keep and all(isinstance(step, _sequential_steps.Prefetch) for _, step in left)
 
 
 def is_moot(order: Sequence[Any]) -> bool:
@@ -323,7 +323,7 @@ def any_ranks(source: Any, steps: Sequence[Any]) -> str | None:
         return "on_error, by which records are passed over,"
     group = aligned([step for _, step in rest if hasattr(step, "apply")])
     for number, step in rest:
-        fine = (is_alone(step) and step.keeps) or step is group or isinstance(step, _stages.Prefetch)
+        fine = (is_alone(step) and step.keeps) or step is group or isinstance(step, _sequential_steps.Prefetch)
         if (not fine and number > min(shards)) or isinstance(step, _order.Shard):
             return str(step)
     return None

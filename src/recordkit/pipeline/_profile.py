@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ._blocks import Piece
     from ._crew import Crew
-    from ._steps import Section
+    from ._element_steps import Section
+    from ._elements import Piece
 
 READING = -1
 

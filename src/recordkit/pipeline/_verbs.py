@@ -15,10 +15,10 @@ from recordkit.sizes import parse_size
 from recordkit.workers import AUTO, Workers
 from recordkit.workers import count as _count_workers
 
-from . import _stages
-from ._joints import Concat, Mix, Zip
+from . import _sequential_steps
+from ._combine import Concat, Mix, Zip
+from ._element_steps import DecodeImages, Filter, Group, Map, MapBatches, Where
 from ._order import Interleave, Shuffle
-from ._steps import DecodeImages, Filter, Group, Map, MapBatches, Where
 
 if TYPE_CHECKING:
     import os
@@ -130,7 +130,7 @@ class Steps:
             raise ValueError(message)
         seed = natural(seed, "seed", least=None)
         if buffer is not None:
-            return self._then(_stages.BufferShuffle(seed, natural(buffer, "buffer", least=1)))
+            return self._then(_sequential_steps.BufferShuffle(seed, natural(buffer, "buffer", least=1)))
         return self._then(Shuffle(seed, None if window is None else min(parse_size(window), _MOST)))
 
     def interleave(self, cycle: int = 16, *, block: int = 1) -> Pipeline:
@@ -154,7 +154,7 @@ class Steps:
         if uneven not in ("pad", "drop", "error"):
             message = f"uneven is 'pad', 'drop' or 'error', found {uneven!r}"
             raise ValueError(message)
-        return self._then(_stages.Shard(int(rank), int(world), uneven))
+        return self._then(_sequential_steps.Shard(int(rank), int(world), uneven))
 
     def take(self, count: int) -> Any:
         """Return the first `count` elements.
@@ -163,7 +163,7 @@ class Steps:
         >>> list(from_generator(lambda: range(9)).take(2))
         [0, 1]
         """
-        return self._then(_stages.Take(natural(count, "count")))
+        return self._then(_sequential_steps.Take(natural(count, "count")))
 
     def skip(self, count: int) -> Any:
         """Return all but the first `count` elements.
@@ -172,7 +172,7 @@ class Steps:
         >>> list(from_generator(lambda: range(4)).skip(2))
         [2, 3]
         """
-        return self._then(_stages.Skip(natural(count, "count")))
+        return self._then(_sequential_steps.Skip(natural(count, "count")))
 
     def repeat(self, times: int | None = None) -> Pipeline:
         """Return everything `times` times, or without end; each pass is an epoch of its own, shuffled anew.
@@ -181,7 +181,7 @@ class Steps:
         >>> list(from_generator(lambda: range(2)).repeat(2))
         [0, 1, 0, 1]
         """
-        return self._then(_stages.Repeat(None if times is None else natural(times, "times")))
+        return self._then(_sequential_steps.Repeat(None if times is None else natural(times, "times")))
 
     # --- Many as one
 
@@ -212,7 +212,7 @@ class Steps:
         >>> list(from_generator(lambda: [[1, 2], [3]]).unbatch())
         [1, 2, 3]
         """
-        return self._then(_stages.Unbatch())
+        return self._then(_sequential_steps.Unbatch())
 
     def enumerate(self) -> Pipeline:
         """Return each element with its number in the epoch, as a tuple.
@@ -221,7 +221,7 @@ class Steps:
         >>> list(from_generator(lambda: "ab").enumerate())
         [(0, 'a'), (1, 'b')]
         """
-        return self._then(_stages.Enumerate())
+        return self._then(_sequential_steps.Enumerate())
 
     def zip(self, *others: Steps) -> Pipeline:
         """Return tuples of one element of this and one of each other, until one ends.
@@ -275,7 +275,7 @@ class Steps:
 
     def prefetch(self, count: int | str = AUTO) -> Pipeline:
         """Return the same elements, made before they are asked for: so many, or as many as it takes not to wait."""
-        return self._then(_stages.Prefetch(count if count == AUTO else natural(count, "count", least=1)))
+        return self._then(_sequential_steps.Prefetch(count if count == AUTO else natural(count, "count", least=1)))
 
     def cache(
         self,

@@ -15,7 +15,7 @@ import numpy as np
 
 from recordkit.columns import Batch, Column, join
 
-from ._blocks import Piece, whole
+from ._elements import Piece, whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,8 +11,21 @@ How each is stored is written down in docs/format/schema.md. Nothing here knows 
 
 from ._compare import Difference
 from ._fields import Array, Field, TensorProto
+from ._messages import other_message
 from ._rows import RowEncoder
 from ._schema import Schema
 from ._tensorproto import parse_tensor, serialize_tensor
+from ._words import listed
 
-__all__ = ["Array", "Difference", "Field", "RowEncoder", "Schema", "TensorProto", "parse_tensor", "serialize_tensor"]
+__all__ = [
+    "Array",
+    "Difference",
+    "Field",
+    "RowEncoder",
+    "Schema",
+    "TensorProto",
+    "listed",
+    "other_message",
+    "parse_tensor",
+    "serialize_tensor",
+]

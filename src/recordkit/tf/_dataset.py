@@ -15,8 +15,7 @@ import numpy as np
 from recordkit import workers as _workers
 from recordkit.errors import InvalidArgumentError
 from recordkit.paths import given_path
-from recordkit.pipeline import Pipeline, from_generator
-from recordkit.pipeline._stages import Prefetch
+from recordkit.pipeline import Pipeline, Prefetch, from_generator
 from recordkit.workers import AUTO
 
 from . import _batches, _dtypes, _names, _specs

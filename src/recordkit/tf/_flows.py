@@ -15,15 +15,31 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recordkit import _core, dataset
-from recordkit.dataset._batching import Payloads
+from recordkit.dataset import Payloads
 from recordkit.errors import NotFoundError
 from recordkit.paths import given_path, mode_of
-from recordkit.pipeline._blocks import Block, Piece, Place, Told, cut_block, each, gathered
+from recordkit.pipeline import (
+    Block,
+    BufferShuffle,
+    EveryOne,
+    Filter,
+    Generated,
+    Group,
+    Map,
+    Piece,
+    Place,
+    Skip,
+    Take,
+    Told,
+    cut_block,
+    each,
+    failed,
+    gathered,
+    name_of,
+    wrapped,
+)
 from recordkit.pipeline._cache import Cached, fingerprint_at, opened
-from recordkit.pipeline._generated import Generated
 from recordkit.pipeline._order import Said
-from recordkit.pipeline._stages import BufferShuffle, EveryOne, Skip, Take, wrapped
-from recordkit.pipeline._steps import Filter, Group, Map, failed, name_of
 
 from . import _dtypes
 from ._batches import batch_of, ragged_batches
@@ -34,9 +50,8 @@ from ._tensor import Tensor
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-    from recordkit.dataset._batching import Part
-    from recordkit.pipeline import Pipeline
-    from recordkit.pipeline._blocks import Mark, Upstream
+    from recordkit.dataset import Part
+    from recordkit.pipeline import Mark, Pipeline, Upstream
     from recordkit.records import Chunk
 
     Blocks = Generator[Block, None, None]

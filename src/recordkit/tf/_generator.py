@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recordkit.errors import SchemaError
-from recordkit.pipeline._generated import begun
+from recordkit.pipeline import begun
 
 from . import _dtypes
 from ._dtypes import as_dtype

@@ -10,8 +10,8 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from recordkit import progress
+from recordkit.dataset import Records
 from recordkit.dataset._damage_log import DamageLog
-from recordkit.dataset._records import Records
 from recordkit.errors import RecordKitError, SchemaError
 from recordkit.memory import mapped_at_most
 from recordkit.schema import Schema

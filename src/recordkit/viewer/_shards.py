@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from recordkit.dataset._layered import Stack
+    from recordkit.dataset import Stack
     from recordkit.records import Chunk
     from recordkit.storage import RecordFile
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from recordkit.columns import Batch
+from recordkit.dataset import Columns
 from recordkit.dataset import open as open_dataset
-from recordkit.dataset._batching import Columns
 from recordkit.errors import CorruptRecordError, RecordKitError, SchemaError, StorageError
 from recordkit.storage import PipeFile
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from recordkit import _core
 from recordkit.columns import Batch, BytesColumn, Ragged
 from recordkit.pipeline import from_generator
-from recordkit.pipeline._buffer import Buffer
+from recordkit.pipeline._shuffle_buffer import Buffer
 from tests.pipeline.sources import plain
 
 # What a column is made of, for rows of these numbers.

@@ -15,7 +15,7 @@ import numpy as np
 from recordkit import _core
 from recordkit.columns import Batch
 from recordkit.errors import CorruptRecordError, SchemaError
-from recordkit.pipeline._steps import failed
+from recordkit.pipeline import failed
 from recordkit.records import NO_LIMIT
 
 if TYPE_CHECKING:

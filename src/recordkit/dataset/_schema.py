@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from recordkit import examples
 from recordkit.errors import SchemaError
-from recordkit.schema import Schema
-from recordkit.schema._words import listed
+from recordkit.schema import Schema, listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ._batching import Part
+    from ._decoding import Part
 
 
 def with_rest(declared: Mapping[Any, Any], rest: Schema) -> Schema:

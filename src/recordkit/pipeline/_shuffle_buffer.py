@@ -10,14 +10,14 @@ import numpy as np
 from recordkit import _core
 from recordkit.columns import Batch
 
-from ._blocks import elements
+from ._elements import elements
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from ._blocks import Values
+    from ._elements import Values
 
     _Kind = tuple[np.dtype[Any], tuple[int, ...]]
 

@@ -14,14 +14,13 @@ from recordkit import _core, workers
 from recordkit.errors import CorruptRecordError, SchemaError
 from recordkit.examples import survey
 from recordkit.records import CHUNK_BYTES, Chunk
-from recordkit.schema import Schema
-from recordkit.schema._messages import other_message
+from recordkit.schema import Schema, other_message
 from recordkit.storage import Damage, PipeFile, fetch, fetch_later
 
-from ._batching import Columns, Part, Payloads
 from ._damage_log import DamageLog
-from ._declared import check_declared, check_rest, with_rest
-from ._layered import Layered, Stack, declared_making, living, making_of, physical
+from ._decoding import Columns, Part, Payloads
+from ._overlaid import Layered, Stack, declared_making, living, making_of, physical
+from ._schema import check_declared, check_rest, with_rest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
     from recordkit.storage import InMemory, Layer, RecordFile, Stream
 
-    from ._batching import Making
+    from ._decoding import Making
 
     _Read: TypeAlias = Callable[[Sequence[RecordFile], NDArray[np.int64], NDArray[np.int64]], Chunk | InMemory]
 

@@ -11,16 +11,16 @@ from recordkit import _core
 from recordkit.errors import CorruptRecordError, SchemaError
 from recordkit.storage import Damage
 
-from ._batching import Part
-from ._layered import Layered
+from ._decoding import Part
+from ._overlaid import Layered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from recordkit.records import Chunk
 
-    from ._batching import Making
     from ._damage_log import DamageLog
+    from ._decoding import Making
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from recordkit.errors import MalformedPayloadError, SchemaError, StorageError
 from recordkit.storage import LocalFile, schema_through
 
 from ._ahead import Ahead
-from ._batching import Columns, Part
+from ._decoding import Columns, Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recordkit as rk
-from recordkit.dataset import _flow
+from recordkit.dataset import _in_order
 from recordkit.errors import CorruptRecordError, SchemaError
 from tests.dataset.bases import SHAPES, build, compressions, counts, plain_rows, raw, read, shapes
 from tests.dataset.files import flip, offset_of, save_many
@@ -128,8 +128,8 @@ class TestReading:
     ) -> None:
         with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
             model = changed(folder, shape, [23, 0, 14], compression, steps)
-            patch.setattr(_flow, "_SMALL_BYTES", 0)
-            patch.setattr(_flow, "_PIECE_BYTES", data.draw(st.sampled_from([1, 150, 1 << 20])))
+            patch.setattr(_in_order, "_SMALL_BYTES", 0)
+            patch.setattr(_in_order, "_PIECE_BYTES", data.draw(st.sampled_from([1, 150, 1 << 20])))
             skipped, taken = data.draw(st.tuples(st.integers(0, 40), st.integers(0, 40)))
             ds = rk.open(model.path).skip(skipped).take(taken)
 
@@ -239,8 +239,8 @@ class TestDamage:
             rk.delete(folder, where=lambda row: int(row["id"]) in deleted, sync=False)
             for offset in [offset_of(first, record) for record in damaged]:
                 flip(first, offset + 14)
-            patch.setattr(_flow, "_SMALL_BYTES", 0)
-            patch.setattr(_flow, "_PIECE_BYTES", 150)
+            patch.setattr(_in_order, "_SMALL_BYTES", 0)
+            patch.setattr(_in_order, "_PIECE_BYTES", 150)
             logging.disable(logging.WARNING)
             ds = rk.open(folder, on_error="skip")
             ds = ds if taken is None else ds.take(taken)

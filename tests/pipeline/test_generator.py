@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from recordkit.errors import SchemaError
-from recordkit.pipeline import _blocks, from_generator
+from recordkit.pipeline import _elements, from_generator
 from tests.pipeline.sources import plain_all
 
 pytestmark = pytest.mark.usefixtures("small_blocks")
@@ -92,9 +92,9 @@ class TestGenerated:
 def test_slow_elements_are_not_waited_for_together(
     seconds: float, sizes: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_blocks, "_GATHER_SECONDS", seconds)
+    monkeypatch.setattr(_elements, "_GATHER_SECONDS", seconds)
 
-    lists = list(_blocks.gathered(range(20), 6))
+    lists = list(_elements.gathered(range(20), 6))
 
     assert [len(values) for values in lists] == sizes
     assert [element for values in lists for element in values] == list(range(20))

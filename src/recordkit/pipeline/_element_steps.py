@@ -19,8 +19,8 @@ from recordkit.columns import Batch, BytesColumn, Ragged
 from recordkit.errors import CorruptRecordError, SchemaError
 from recordkit.workers import AUTO, Workers
 
-from ._blocks import Block, Piece, Place, Values, cut, elements, joined
 from ._collate import Fill, collate, padded_batches
+from ._elements import Block, Piece, Place, Values, cut, elements, joined
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from recordkit.expressions import Expression
 
-    from ._blocks import Mark, Upstream
+    from ._elements import Mark, Upstream
 
 
 class Step(Protocol):

@@ -9,15 +9,15 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from ._blocks import elements
+from ._elements import elements
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
     from typing import Self
 
-    from ._blocks import Block, Mark
-    from ._joints import Flowing
+    from ._combine import Flowing
+    from ._elements import Block, Mark
     from ._profile import Profile
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from recordkit.records import Chunk
     from recordkit.storage import RecordFile, Stream
 
-    from ._batching import Making, Part
+    from ._decoding import Making, Part
 
 _Made: TypeAlias = "Part | _Whole | BaseException"
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import recordkit as rk
 from recordkit import records
-from recordkit.dataset import _flow
+from recordkit.dataset import _in_order
 from recordkit.storage._compression import compress_member
 from tests.dataset.files import SCHEMA, WAYS, flip, offset_of, payloads, rows, save, save_many, stored
 
@@ -28,8 +28,8 @@ numbers = st.one_of(st.none(), st.integers(0, 12), st.integers(0, 1500))
 @pytest.fixture(scope="module", autouse=True)
 def _threads_for_little_data() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_flow, "_SMALL_BYTES", -1)
-        patch.setattr(_flow, "_PIECE_BYTES", 2000)  # several chunks a file
+        patch.setattr(_in_order, "_SMALL_BYTES", -1)
+        patch.setattr(_in_order, "_PIECE_BYTES", 2000)  # several chunks a file
         yield
     gc.collect()  # errors that were caught hold the loops that they ended
     assert not readers()
@@ -161,7 +161,7 @@ class TestThreads:
         assert not readers()
 
     def test_none_is_started_for_little_data(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(_flow, "_SMALL_BYTES", 1 << 20)
+        monkeypatch.setattr(_in_order, "_SMALL_BYTES", 1 << 20)
         ds = rk.open(save_many(tmp_path, [300]))
 
         for _ in ds.batch(10, workers=4):

@@ -20,14 +20,14 @@ from recordkit.errors import SchemaError
 from recordkit.workers import AUTO
 
 from . import _order
-from ._blocks import Block, Told, cut, cut_block, each, elements, joined, number_of, parts_of
-from ._buffer import Buffer
+from ._elements import Block, Told, cut, cut_block, each, elements, joined, number_of, parts_of
 from ._order import REST, SLOTS, permuted
+from ._shuffle_buffer import Buffer
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
 
-    from ._blocks import Mark, Upstream, Values
+    from ._elements import Mark, Upstream, Values
 
     Blocks = Generator[Block, None, None]
 

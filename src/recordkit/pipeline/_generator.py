@@ -6,15 +6,15 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ._blocks import Block, gathered, number_of
-from ._steps import failed, name_of
+from ._element_steps import failed, name_of
+from ._elements import Block, gathered, number_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
 
     from recordkit.schema import Schema
 
-    from ._blocks import Mark, Values
+    from ._elements import Mark, Values
 
 _MOST = 256
 

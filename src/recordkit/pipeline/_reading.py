@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from recordkit import workers as _workers
 from recordkit.workers import AUTO, Processes, Workers
 
-from ._blocks import Block, Piece, Told, joined, number_of, parts_of
 from ._crew import Crew
+from ._elements import Block, Piece, Told, joined, number_of, parts_of
 from ._order import Every, Facts, Order
 from ._processes import in_processes
-from ._stages import check_even
+from ._sequential_steps import check_even
 from ._windows import Window, has_small_rows, read
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ._blocks import Mark
+    from ._element_steps import Section
+    from ._elements import Mark
     from ._profile import Profile
-    from ._steps import Section
 
     Blocks = Generator[Block, None, None]
 

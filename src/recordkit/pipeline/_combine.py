@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from ._blocks import Block, Told, cut_block, elements, joined, parts_of, picked
+from ._elements import Block, Told, cut_block, elements, joined, parts_of, picked
 from ._order import TURNS, permuted
-from ._stages import wrapped
+from ._sequential_steps import wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
-    from ._blocks import Mark
+    from ._elements import Mark
 
     Blocks = Generator[Block, None, None]
 
