@@ -16,6 +16,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "recordkit"
 ORDER = (
     ("_core", "errors", "progress", "sizes", "workers"),
     ("memory", "paths"),
+    ("engines",),
     ("_arrow", "images", "records"),
     ("columns",),
     ("examples",),

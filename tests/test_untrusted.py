@@ -22,7 +22,7 @@ RUNNING = {
     "shelve": set(),
     "pickle.load": set(),
     "pickle.Unpickler": set(),
-    "pickle.loads": {"pipeline/_processes.py"},
+    "pickle.loads": {"engines/_ordered_processes.py"},
 }
 
 

@@ -10,8 +10,8 @@ import threading
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
+from recordkit.engines import Crew
 from recordkit.errors import CorruptRecordError
-from recordkit.pipeline import Crew
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence

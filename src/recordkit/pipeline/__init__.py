@@ -4,7 +4,6 @@ Steps are plain data. Nothing here knows of files; what has records with numbers
 """
 
 from ._collate import collate
-from ._crew import Crew
 from ._element_steps import Filter, Group, Map, Section, failed, name_of
 from ._elements import Block, Mark, Piece, Place, Told, Upstream, cut_block, each, gathered, whole
 from ._generator import Generated, begun
@@ -18,7 +17,6 @@ from ._verbs import Steps
 __all__ = [
     "Block",
     "BufferShuffle",
-    "Crew",
     "EveryOne",
     "Filter",
     "Generated",

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from recordkit import workers as _workers
+from recordkit.engines import in_processes, side_by_side
 from recordkit.workers import AUTO, Processes, Workers
 
 from . import _order, _sequential_steps
-from ._crew import side_by_side
 from ._element_steps import Filter, Group, Map, MapBatches, Section, aligned
 from ._elements import Block, whole
 from ._order import ENDLESS, Interleave, Order, Shuffle
-from ._processes import in_processes
 from ._reading import InTurn, Ordered
 
 if TYPE_CHECKING:

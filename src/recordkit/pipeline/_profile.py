@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ._crew import Crew
+    from recordkit.engines import Crew
+
     from ._element_steps import Section
     from ._elements import Piece
 

@@ -10,12 +10,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from recordkit import workers as _workers
+from recordkit.engines import Crew, in_processes
 from recordkit.workers import AUTO, Processes, Workers
 
-from ._crew import Crew
 from ._elements import Block, Piece, Told, joined, number_of, parts_of
 from ._order import Every, Facts, Order
-from ._processes import in_processes
 from ._sequential_steps import check_even
 from ._windows import Window, has_small_rows, read
 

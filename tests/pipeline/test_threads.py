@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recordkit.pipeline import Pipeline, _crew, from_generator
-from recordkit.pipeline._crew import side_by_side
+from recordkit.engines import _ordered_threads
+from recordkit.engines._ordered_threads import side_by_side
+from recordkit.pipeline import Pipeline, from_generator
 from recordkit.workers import AUTO, Threads
 from tests.pipeline.chains import chains
 from tests.pipeline.conftest import ours
@@ -88,8 +89,8 @@ class TestHowMany:
     @pytest.mark.parametrize("order", ["shuffle", "in turn"])
     @pytest.mark.usefixtures("small_blocks")
     def test_auto_starts_more_for_a_function_that_waits(self, order: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(_crew, "_LOOK_SECONDS", 0.005)
-        monkeypatch.setattr(_crew, "_WAITING", 1e9)  # however busy the machine is with something else
+        monkeypatch.setattr(_ordered_threads, "_LOOK_SECONDS", 0.005)
+        monkeypatch.setattr(_ordered_threads, "_WAITING", 1e9)  # however busy the machine is with something else
         function = Together()
 
         pipe = Pipeline(InMemory((300,)), workers=AUTO)
@@ -130,7 +131,7 @@ class TestLeaving:
             list(numbers(1000).shuffle(1).map(lambda n: 1 // (n - 700), workers=4).prefetch())
 
     def test_threads_that_do_not_return_are_waited_for_together(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(_crew, "_LEAVE_SECONDS", 0.1)
+        monkeypatch.setattr(_ordered_threads, "_LEAVE_SECONDS", 0.1)
         waits: list[float] = []
         join = threading.Thread.join
         end = threading.Event()
@@ -155,7 +156,7 @@ class TestLeaving:
         assert sum(waits[1:]) < 0.1
 
     def test_interrupt_while_taking_does_not_wait_for_the_others(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(_crew, "_LEAVE_SECONDS", 0.05)
+        monkeypatch.setattr(_ordered_threads, "_LEAVE_SECONDS", 0.05)
         end, busy = threading.Event(), threading.Event()
         finished: list[int] = []
 
@@ -179,7 +180,7 @@ class TestLeaving:
         end.set()
 
     def test_thread_that_waits_for_the_next_thing_is_left_alone(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(_crew, "_LEAVE_SECONDS", 0.05)
+        monkeypatch.setattr(_ordered_threads, "_LEAVE_SECONDS", 0.05)
         end, waiting, closed = threading.Event(), threading.Event(), threading.Event()
 
         def slow() -> Any:
@@ -220,7 +221,7 @@ class TestRoom:
                 first.wait(0.05)
             return number
 
-        crew = _crew.Crew(workers, take, make, lambda: None)
+        crew = _ordered_threads.Crew(workers, take, make, lambda: None)
         results = crew.results()
         most = 0
         for expected in range(200):
