@@ -17,7 +17,7 @@ ORDER = (
     ("_core", "errors", "progress", "sizes", "workers"),
     ("memory", "paths"),
     ("engines",),
-    ("_arrow", "images", "records"),
+    ("images", "records"),
     ("columns",),
     ("examples",),
     ("expressions", "schema"),

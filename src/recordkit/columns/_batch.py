@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recordkit import _arrow
-
+from . import _arrow
 from ._join import join
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recordkit import _arrow
-
+from . import _arrow
 from ._runs import picked, running
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recordkit import _arrow, _core
+from recordkit import _core
 
+from . import _arrow
 from ._bytes import BytesColumn
 from ._runs import picked, running
 
