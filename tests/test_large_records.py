@@ -20,8 +20,8 @@ from recordkit.errors import CorruptRecordError
 from recordkit.storage import Damage, _walk
 from recordkit.storage._bytes import ObjectFile
 from recordkit.storage._walk import Passed, walk, walk_checking
-from recordkit.tools import _verify_file as verify_file
 from recordkit.tools import verify
+from recordkit.tools.verify import _pass as verify_file
 from tests.chance import generator
 from tests.storage.damages import COUNT, damaged
 from tests.wire import delimited

@@ -81,7 +81,7 @@ KNOWN = {
     "tools/_repair.py": {
         "_names.side_of(target.absolute(), lone=True) / _names.fitting('', target.name, '.lost.json')"
     },
-    "tools/_verify_find.py": {"folder / name", "path / name", "path.with_name(at['name'])"},
+    "tools/verify/_find.py": {"folder / name", "path / name", "path.with_name(at['name'])"},
 }
 NAMES = {"name", "stem", "each", "source", "target", "slug", "member", "filename"}
 JOINS = {"joinpath", "with_name", "join"}

@@ -23,9 +23,9 @@ from recordkit.progress import Report, reporting
 from recordkit.storage import _names
 from recordkit.storage._compression import compress_member
 from recordkit.tools import FileReport, Verified, repair, verify
-from recordkit.tools import _verify_file as verify_file_module
-from recordkit.tools import _verify_repeats as repeats_module
-from recordkit.tools._verify_repeats import Repeats
+from recordkit.tools.verify import _pass as verify_file_module
+from recordkit.tools.verify.checks import _repeats as repeats_module
+from recordkit.tools.verify.checks._repeats import Repeats
 from tests.storage.damages import COUNT, F5, damaged, flip, payloads
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from recordkit import _core, memory, progress, records
 from recordkit.errors import StorageError
-from recordkit.tools import _verify_file as verify_file_module
 from recordkit.tools import verify
-from recordkit.tools._verify_file import _Check
+from recordkit.tools.verify import _pass as verify_file_module
+from recordkit.tools.verify._pass import _Check
 from tests.dataset.files import save
 
 if TYPE_CHECKING:

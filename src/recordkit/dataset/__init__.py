@@ -3,6 +3,7 @@
 Nothing here knows how files are laid out; that is `recordkit.storage`.
 """
 
+from ._damage_log import DamageLog
 from ._dataset import Dataset
 from ._decoding import Columns, Making, Part, Payloads
 from ._follow import follow
@@ -12,6 +13,7 @@ from ._sequence import Records
 
 __all__ = [
     "Columns",
+    "DamageLog",
     "Dataset",
     "Making",
     "Part",

@@ -3,13 +3,17 @@
 What is on disk is written down in docs/format.
 """
 
-from ._bytes import ByteFile, LocalFile, ObjectFile, OpenFiles, PipeFile, files_at_once, given_file
+from ._bytes import ByteFile, LocalFile, ObjectFile, OpenFiles, PipeFile, check_uncut, files_at_once, given_file
 from ._changes import changing
+from ._checkpoints import Checkpoints
 from ._commit import commit
 from ._create import append, begin_run, create, discard, quarantined, write
 from ._damage import Damage
+from ._explain import diagnosed, how_to_accept, unstable_words
 from ._fetch import InMemory, fetch, fetch_later
-from ._index import Fingerprint, Index
+from ._index import BLOCK, Fingerprint, Index
+from ._inflate import Inflated
+from ._journal import lacks_side_files, lone_manifest
 from ._layers import (
     Base,
     Layer,
@@ -24,63 +28,91 @@ from ._layers import (
 )
 from ._locate import Located, locate
 from ._manifest import Manifest, Shard
+from ._members import members_of
 from ._names import inside, is_lone_file, manifest_of
-from ._publish import recover
+from ._options import Compression
+from ._places import beside, check_fits
+from ._publish import pending, recover
 from ._quarantine import BadRow, Lost
 from ._record_file import RecordFile
 from ._run import Run
-from ._streams import Stream
+from ._shard_file import new_digest
+from ._shard_names import is_named_so, reason_left_out
+from ._sniff import compression_of
+from ._streams import MemberStream, Sequential, Stream
 from ._text_index import read_text_index, write_text_index
-from ._walk import walk
+from ._walk import Passed, walk, walk_checking
 from ._writer import Writer, Written
 
 __all__ = [
+    "BLOCK",
     "BadRow",
     "Base",
     "ByteFile",
+    "Checkpoints",
+    "Compression",
     "Damage",
     "Fingerprint",
     "InMemory",
     "Index",
+    "Inflated",
     "Layer",
     "LocalFile",
     "Located",
     "Lost",
     "Manifest",
+    "MemberStream",
     "ObjectFile",
     "OpenFiles",
+    "Passed",
     "PipeFile",
     "RecordFile",
     "Run",
+    "Sequential",
     "Shard",
     "Stream",
     "Writer",
     "Written",
     "append",
     "begin_run",
+    "beside",
     "changing",
+    "check_fits",
+    "check_uncut",
     "commit",
+    "compression_of",
     "create",
+    "diagnosed",
     "discard",
     "fetch",
     "fetch_later",
     "files_at_once",
     "given_file",
+    "how_to_accept",
     "inside",
     "is_lone_file",
+    "is_named_so",
+    "lacks_side_files",
     "layer_facts",
     "layers_of",
     "layers_over",
     "locate",
+    "lone_manifest",
     "manifest_of",
+    "members_of",
+    "new_digest",
     "new_layer",
+    "pending",
     "quarantined",
     "read_text_index",
+    "reason_left_out",
     "recover",
     "remove_layer",
     "schema_through",
     "settle",
+    "unstable_words",
     "walk",
+    "walk_checking",
     "write",
     "write_layer",
     "write_text_index",

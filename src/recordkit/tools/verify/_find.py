@@ -12,12 +12,20 @@ from typing import IO, TYPE_CHECKING, Final, TypeAlias, cast
 
 from recordkit.errors import StorageError
 from recordkit.paths import given_path, is_folder, mode_of
-from recordkit.storage import LocalFile, Manifest, _disk, _names, given_file, locate
-from recordkit.storage._journal import lone_manifest
-from recordkit.storage._publish import pending
-from recordkit.storage._shard_names import is_named_so, reason_left_out
+from recordkit.storage import (
+    LocalFile,
+    Manifest,
+    _disk,
+    _names,
+    given_file,
+    is_named_so,
+    locate,
+    lone_manifest,
+    pending,
+    reason_left_out,
+)
 
-from ._verify_report import Problem
+from ._report import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,21 +8,26 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from recordkit.storage import Damage, Fingerprint, Index, LocalFile, _disk
-from recordkit.storage._index import BLOCK
-from recordkit.storage._journal import lacks_side_files
-from recordkit.storage._places import beside, check_fits
-from recordkit.storage._shard_file import new_digest
+from recordkit.storage import (
+    BLOCK,
+    Damage,
+    Fingerprint,
+    Index,
+    LocalFile,
+    _disk,
+    beside,
+    check_fits,
+    lacks_side_files,
+    new_digest,
+)
 
-from ._verify_repeats import IDENTITY, Repeats
+from ._repeats import IDENTITY, Repeats
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from recordkit.storage import ByteFile, Shard
-    from recordkit.storage._options import Compression
-
-    from ._verify_find import Candidate
+    from recordkit.storage import ByteFile, Compression, Shard
+    from recordkit.tools.verify._find import Candidate
 
 _FRAME: Final = 16
 _COMPARED: Final = 1 << 16

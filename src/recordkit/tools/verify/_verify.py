@@ -10,24 +10,22 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from recordkit import progress
-from recordkit.dataset import Records
-from recordkit.dataset._damage_log import DamageLog
+from recordkit.dataset import DamageLog, Records
 from recordkit.errors import RecordKitError, SchemaError
 from recordkit.memory import mapped_at_most
 from recordkit.schema import Schema
 from recordkit.storage import LocalFile, PipeFile, RecordFile
+from recordkit.tools.verify.checks import Payloads
 from recordkit.workers import AUTO, Workers, count
 
-from ._verify_file import verify_file
-from ._verify_find import find
-from ._verify_payloads import Payloads
-from ._verify_report import FileReport, Problem, Verified
+from ._find import find
+from ._pass import verify_file
+from ._report import FileReport, Problem, Verified
 
 if TYPE_CHECKING:
-    from recordkit.storage import ByteFile
-    from recordkit.storage._options import Compression
+    from recordkit.storage import ByteFile, Compression
 
-    from ._verify_find import Candidate, Found, Where
+    from ._find import Candidate, Found, Where
 
 Check: TypeAlias = Literal["records", "examples", "images"]
 

@@ -10,8 +10,7 @@ from recordkit.sizes import in_words
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from recordkit.storage import Damage
-    from recordkit.storage._options import Compression
+    from recordkit.storage import Compression, Damage
 
 Verdict: TypeAlias = Literal["sound", "damaged", "wrong_file", "missing", "unreadable"]
 

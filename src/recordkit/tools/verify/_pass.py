@@ -21,29 +21,38 @@ from recordkit import _core
 from recordkit.errors import CorruptRecordError, StorageError, WrongFileError
 from recordkit.memory import mapped_at_most
 from recordkit.records import CHANGED, CHUNK_BYTES, LARGE_BYTES, NO_LIMIT, Reader
-from recordkit.storage import Damage, LocalFile, PipeFile, _disk, walk
-from recordkit.storage._bytes import check_uncut
-from recordkit.storage._checkpoints import Checkpoints
-from recordkit.storage._explain import diagnosed, how_to_accept, unstable_words
-from recordkit.storage._inflate import Inflated
-from recordkit.storage._members import members_of
-from recordkit.storage._sniff import compression_of
-from recordkit.storage._streams import MemberStream, Sequential
-from recordkit.storage._walk import Passed, walk_checking
+from recordkit.storage import (
+    Checkpoints,
+    Damage,
+    Inflated,
+    LocalFile,
+    MemberStream,
+    Passed,
+    PipeFile,
+    Sequential,
+    _disk,
+    check_uncut,
+    compression_of,
+    diagnosed,
+    how_to_accept,
+    members_of,
+    unstable_words,
+    walk,
+    walk_checking,
+)
+from recordkit.tools.verify.checks import IndexCheck, Part, Sums, against_manifest
 
-from ._verify_manifest import IndexCheck, Part, Sums, against_manifest
-from ._verify_report import FileReport, Verdict
+from ._report import FileReport, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import IO
 
     from recordkit.records import Chunk
-    from recordkit.storage import ByteFile, Stream
-    from recordkit.storage._options import Compression
+    from recordkit.storage import ByteFile, Compression, Stream
+    from recordkit.tools.verify.checks import Payloads
 
-    from ._verify_find import Candidate
-    from ._verify_payloads import Payloads
+    from ._find import Candidate
 
 _SMALL: Final = 8 << 20  # done before a second thread has started
 _CLEARLY: Final = 0.85  # measured: 0.6 where pages are large, 0.8 to 1.4 where they are small
