@@ -12,7 +12,7 @@ import pytest
 import recordkit as rk
 from recordkit.cli import main
 from recordkit.columns import BytesColumn
-from recordkit.tools._contents import Numbers, Strings
+from recordkit.tools.stats._contents import Numbers, Strings
 from tests.chance import generator
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recordkit.tools._sketch import BLOCK, POINTS, Distinct, Moments, Quantiles, TopValues
+from recordkit.tools.stats._quantiles import BLOCK, POINTS, Distinct, Moments, Quantiles, TopValues
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,14 +18,14 @@ from recordkit.dataset import open as open_dataset
 from recordkit.errors import SchemaError
 from recordkit.schema import Schema
 from recordkit.storage import create
-from recordkit.tools._contents import Top
-from recordkit.tools._stats import Accumulator, Stats, stats, stats_of
+from recordkit.tools.stats._contents import Top
+from recordkit.tools.stats._stats import Accumulator, Stats, stats, stats_of
 from tests.tools.in_memory import InMemory
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from recordkit.tools._field_stats import FieldStats
+    from recordkit.tools.stats._fields import FieldStats
 
 
 def of_column(type: str, values: list[Any]) -> FieldStats:  # noqa: A002

@@ -12,7 +12,7 @@ from recordkit.errors import CorruptRecordError, RecordKitError, SchemaError
 from recordkit.schema import Schema
 from recordkit.schema._messages import other_message
 from recordkit.storage import LocalFile, PipeFile
-from recordkit.tools._stats import Accumulator
+from recordkit.tools.stats import Accumulator
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from recordkit.sizes import in_words
-from recordkit.tools._stats import number
+from recordkit.tools.stats import number
 
 from ._inspect import sizes_of
 from ._screen import clean, counted, cut, wrapped

@@ -53,7 +53,7 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
 
 
 def _print(found: Stats, screen: Screen) -> None:
-    from recordkit.tools._stats import _line
+    from recordkit.tools.stats import _line
 
     from ._show import histogram
 

@@ -1,15 +1,14 @@
 """Tools: functions from paths to frozen reports. They do not print, and never touch what they are given to look at."""
 
+from recordkit.tools.stats import FieldStats, Stats, stats
 from recordkit.tools.verify import FileReport, Problem, Verified, verify
 
 from ._diff import Diff, diff
 from ._edits import bake, cast_fields, delete, drop_fields, filter, rename_fields  # noqa: A004
-from ._field_stats import FieldStats
 from ._fields import Changed, add_fields
 from ._index import index
 from ._repair import Repaired, repair
 from ._sources import Aligned, Computed, Joined
-from ._stats import Stats, stats
 
 __all__ = [
     "Aligned",

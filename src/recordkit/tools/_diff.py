@@ -17,10 +17,9 @@ import numpy as np
 from recordkit import progress
 from recordkit.columns import BytesColumn, Ragged
 from recordkit.errors import CorruptRecordError, SchemaError
+from recordkit.tools.stats import batch_rows, cut, opened
 
-from ._contents import cut
 from ._matching import joined, matched, replaced
-from ._stats import batch_rows, opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from recordkit import progress, tools
 from recordkit.errors import RecordKitError
-from recordkit.tools._stats import Accumulator
+from recordkit.tools.stats import Accumulator
 
 from ._cells import safe
 

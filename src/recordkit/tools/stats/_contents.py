@@ -16,7 +16,7 @@ from recordkit import _core, images
 from recordkit.columns import BytesColumn
 from recordkit.errors import CorruptRecordError
 
-from ._sketch import Distinct, Moments, Quantiles, TopValues, ranks
+from ._quantiles import Distinct, Moments, Quantiles, TopValues, ranks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

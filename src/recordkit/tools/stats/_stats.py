@@ -19,7 +19,7 @@ from recordkit.sizes import in_words
 from recordkit.workers import AUTO, count
 
 from ._contents import Top
-from ._field_stats import Gatherer
+from ._fields import Gatherer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from recordkit.workers import Workers
 
     from ._contents import Summary
-    from ._field_stats import FieldStats
+    from ._fields import FieldStats
 
 _ROWS: Final = 4096
 _BATCH_BYTES: Final = 32 << 20

@@ -12,7 +12,7 @@ from recordkit.errors import SchemaError
 
 from ._contents import Numbers, Summary, kind_of, most
 from ._neighbours import Neighbours
-from ._sketch import TopValues
+from ._quantiles import TopValues
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
