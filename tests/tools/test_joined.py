@@ -22,8 +22,8 @@ from recordkit.dataset import open as open_dataset
 from recordkit.errors import MissingExtraError, SchemaError, StorageError
 from recordkit.schema import Field, Schema
 from recordkit.storage import write
-from recordkit.tools._joined import Joined
-from recordkit.tools._sources import bind
+from recordkit.tools.fields._joined import Joined
+from recordkit.tools.fields._sources import bind
 from tests.tools.test_sources import read_back
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ class TestTables:
             return real(name, *more, **others)
 
         real = builtins.__import__
-        monkeypatch.setattr("recordkit.tools._tables.import_module", refuse)
+        monkeypatch.setattr("recordkit.tools.fields._tables.import_module", refuse)
 
         with pytest.raises(MissingExtraError, match=r"heights.parquet needs pyarrow: pip install 'recordkit\[arrow\]'"):
             bind("height", Joined("heights.parquet"), SCHEMA, 1)

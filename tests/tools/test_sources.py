@@ -22,7 +22,7 @@ from recordkit.dataset import open as open_dataset
 from recordkit.errors import SchemaError
 from recordkit.schema import Field, Schema, TensorProto
 from recordkit.storage import write
-from recordkit.tools._sources import Aligned, Bound, Computed, Failure, bind
+from recordkit.tools.fields._sources import Aligned, Bound, Computed, Failure, bind
 
 if TYPE_CHECKING:
     from pathlib import Path

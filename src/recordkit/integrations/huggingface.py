@@ -11,7 +11,7 @@ from recordkit.columns import BytesColumn, Ragged
 from recordkit.errors import MissingExtraError, SchemaError, TargetExistsError
 from recordkit.schema import Schema
 from recordkit.storage import create
-from recordkit.tools._tables import arrow_column
+from recordkit.tools.fields import arrow_column
 
 try:
     import datasets

@@ -10,22 +10,27 @@ How each is stored is written down in docs/format/schema.md. Nothing here knows 
 """
 
 from ._compare import Difference
+from ._dtypes import INTEGERS
 from ._fields import Array, Field, TensorProto
 from ._messages import other_message
 from ._rows import RowEncoder
 from ._schema import Schema
 from ._tensorproto import parse_tensor, serialize_tensor
-from ._words import listed
+from ._words import counted, did_you_mean, listed, quoted
 
 __all__ = [
+    "INTEGERS",
     "Array",
     "Difference",
     "Field",
     "RowEncoder",
     "Schema",
     "TensorProto",
+    "counted",
+    "did_you_mean",
     "listed",
     "other_message",
     "parse_tensor",
+    "quoted",
     "serialize_tensor",
 ]

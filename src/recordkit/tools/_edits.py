@@ -15,12 +15,21 @@ from recordkit.errors import SchemaError, StorageError
 from recordkit.expressions import Expression
 from recordkit.schema import Schema
 from recordkit.storage import Base, LocalFile, _disk, layer_facts, remove_layer, write_layer
+from recordkit.tools.fields import (
+    Changed,
+    Computed,
+    add_fields,
+    changing_dataset,
+    layer_folder,
+    named,
+    names_given,
+    origin_of,
+    splits_of,
+    words_of,
+)
 from recordkit.workers import AUTO, Workers
 
 from . import _jobs
-from ._computed import words_of
-from ._fields import Changed, add_fields, changing_dataset, layer_folder, named, names_given, origin_of, splits_of
-from ._sources import Computed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,8 +40,7 @@ if TYPE_CHECKING:
     from recordkit.dataset import Making, Part, Records
     from recordkit.records import Chunk
     from recordkit.storage import Layer
-
-    from ._bound import Failure
+    from recordkit.tools.fields import Failure
 
     AnyPath = str | os.PathLike[str]
 

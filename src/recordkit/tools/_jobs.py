@@ -32,9 +32,8 @@ if TYPE_CHECKING:
     from recordkit.records import Chunk
     from recordkit.schema import Schema
     from recordkit.storage import RecordFile, Run
+    from recordkit.tools.fields import Failure
     from recordkit.workers import Workers
-
-    from ._bound import Failure
 
 # Each goes through several hands: with less that costs the most, with more the processor's cache is left on the way.
 CHUNK_BYTES = 2 << 20

@@ -11,9 +11,7 @@ import numpy as np
 
 from recordkit.columns import BytesColumn
 from recordkit.errors import SchemaError
-from recordkit.schema import Field, Schema
-from recordkit.schema._dtypes import INTEGERS
-from recordkit.schema._words import counted, did_you_mean, listed, quoted
+from recordkit.schema import INTEGERS, Field, Schema, counted, did_you_mean, listed, quoted
 
 from ._bound import one_field
 from ._pieces import blank_row, one_row, optional_field, or_optional, rows_at, taken
@@ -160,7 +158,7 @@ def _otherwise(name: str, typed: AnyField, source: Joined, values: Filled) -> tu
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BoundJoined:
-    """A join that is ready to give the values of records. See `recordkit.tools._bound.Bound`."""
+    """A join that is ready to give the values of records. See `recordkit.tools.fields._bound.Bound`."""
 
     name: str
     field: AnyField

@@ -17,9 +17,7 @@ import numpy as np
 from recordkit.columns import Batch, BytesColumn, Ragged
 from recordkit.dataset import Dataset
 from recordkit.errors import MissingExtraError, SchemaError, StorageError
-from recordkit.schema import Field, Schema
-from recordkit.schema._dtypes import INTEGERS
-from recordkit.schema._words import did_you_mean, listed
+from recordkit.schema import INTEGERS, Field, Schema, did_you_mean, listed
 
 from ._pieces import optional_field
 
