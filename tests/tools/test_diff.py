@@ -16,7 +16,7 @@ from recordkit.dataset import open as open_dataset
 from recordkit.errors import CorruptRecordError, SchemaError
 from recordkit.schema import Schema
 from recordkit.storage import create
-from recordkit.tools._diff import Diff, Group, diff
+from recordkit.tools.diff._diff import Diff, Group, diff
 from tests.tools.in_memory import File, InMemory
 
 if TYPE_CHECKING:
