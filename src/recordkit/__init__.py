@@ -54,15 +54,15 @@ if TYPE_CHECKING:
         bake,
         cast_fields,
         delete,
-        diff,
         drop_fields,
         filter,  # noqa: A004 - the verb that a user would say
         index,
         rename_fields,
         repair,
-        stats,
-        verify,
     )
+    from recordkit.tools.diff import diff
+    from recordkit.tools.stats import stats
+    from recordkit.tools.verify import verify
     from recordkit.workers import AUTO, Processes, Threads
 
 __all__ = [

@@ -9,6 +9,7 @@ from ._checkpoints import Checkpoints
 from ._commit import commit
 from ._create import append, begin_run, create, discard, quarantined, write
 from ._damage import Damage
+from ._disk import permissions_of
 from ._explain import diagnosed, how_to_accept, unstable_words
 from ._fetch import InMemory, fetch, fetch_later
 from ._index import BLOCK, Fingerprint, Index
@@ -103,6 +104,7 @@ __all__ = [
     "new_digest",
     "new_layer",
     "pending",
+    "permissions_of",
     "quarantined",
     "read_text_index",
     "reason_left_out",

@@ -19,7 +19,7 @@ from recordkit.errors import SchemaError, StorageError
 from recordkit.paths import given_path
 from recordkit.schema import Schema
 from recordkit.storage import Base, LocalFile, changing, is_lone_file, layer_facts, new_layer, recover, settle
-from recordkit.tools import _jobs
+from recordkit.tools import _rewrite as _jobs
 from recordkit.workers import AUTO, Workers
 
 from ._bound import Failure

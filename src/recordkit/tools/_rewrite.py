@@ -21,7 +21,7 @@ from recordkit import workers as _workers
 from recordkit.dataset import open  # noqa: A004
 from recordkit.errors import RecordKitError, StorageError
 from recordkit.paths import given_path
-from recordkit.storage import LocalFile, _disk, begin_run, changing, is_lone_file
+from recordkit.storage import LocalFile, begin_run, changing, is_lone_file, permissions_of
 from recordkit.workers import Processes
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ def run(
 def _mode_of(records: Records) -> int | None:
     """Return the permissions that all files have; None where none is on this machine."""
     paths = [file.file.path for file in records.files if isinstance(file.file, LocalFile)]
-    return _disk.permissions_of(*paths) if paths else None
+    return permissions_of(*paths) if paths else None
 
 
 def lineage_of(dataset: Dataset, operation: str, **arguments: Any) -> list[Mapping[str, Any]]:

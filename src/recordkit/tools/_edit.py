@@ -14,7 +14,7 @@ from recordkit.dataset import Dataset, making_of, merged_chunk, open, rewritten 
 from recordkit.errors import SchemaError, StorageError
 from recordkit.expressions import Expression
 from recordkit.schema import Schema
-from recordkit.storage import Base, LocalFile, _disk, layer_facts, remove_layer, write_layer
+from recordkit.storage import Base, LocalFile, layer_facts, permissions_of, remove_layer, write_layer
 from recordkit.tools.fields import (
     Changed,
     Computed,
@@ -29,7 +29,7 @@ from recordkit.tools.fields import (
 )
 from recordkit.workers import AUTO, Workers
 
-from . import _jobs
+from . import _rewrite as _jobs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -192,7 +192,7 @@ def _facts(dataset: Dataset, **changes: Any) -> dict[str, Any]:
 
 
 def _mode_of(dataset: Dataset) -> int:
-    return _disk.permissions_of(*(file.file.path for file in dataset.shards if isinstance(file.file, LocalFile)))
+    return permissions_of(*(file.file.path for file in dataset.shards if isinstance(file.file, LocalFile)))
 
 
 def rename_fields(
