@@ -3,16 +3,19 @@
     pip install recordkit pyarrow array_record
     python benchmarks/flips.py
 
-No timing, so it needs no quiet machine. Formats whose packages are not installed are passed over. WebDataset reads tar
-files with Python's tarfile, which stands for it here.
+Nothing is timed, so no quiet machine is needed. Formats whose packages are not installed are skipped. WebDataset reads
+tar files with Python's tarfile, so tarfile represents it here. If every format ran, the counts go to
+results/flips.json, and `plots.py` writes them into the documentation.
 """
 
 from __future__ import annotations
 
 import io
+import json
 import tarfile
 import tempfile
 from collections import Counter
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,10 +27,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FLIPS, ROWS = 200, 2000
+DETECTED, NO_EFFECT, UNDETECTED = OUTCOMES = ("detected", "no effect", "wrong values, undetected")
+RESULTS = Path(__file__).resolve().parent / "results" / "flips.json"
 
 
 def flipped(path: Path, read: Callable[[Path], list[bytes]]) -> Counter[str]:
-    """Return what came of each flip: "noticed", "nothing changed" or "wrong values, not noticed"."""
+    """Count the outcomes of the flips."""
     rng = np.random.default_rng(0)
     whole, good = path.read_bytes(), read(path)
     found: Counter[str] = Counter()
@@ -36,9 +41,9 @@ def flipped(path: Path, read: Callable[[Path], list[bytes]]) -> Counter[str]:
         data[at] ^= 1 << int(rng.integers(8))
         path.write_bytes(data)
         try:
-            found["nothing changed" if read(path) == good else "wrong values, not noticed"] += 1
+            found[NO_EFFECT if read(path) == good else UNDETECTED] += 1
         except Exception:
-            found["noticed"] += 1
+            found[DETECTED] += 1
     return found
 
 
@@ -80,25 +85,31 @@ def _untarred(path: Path) -> list[bytes]:
 
 
 def main() -> None:
-    """Print a line for each format."""
+    """Print a line for each format, and keep the counts if none was skipped."""
     vectors = np.random.default_rng(1).standard_normal((ROWS, 64)).astype(np.float32)
     rows = [vector.tobytes() for vector in vectors]
     formats: dict[str, tuple[str, Callable[..., Any]]] = {
-        "TFRecord, by recordkit": ("a.tfrecord", ours),
-        "Parquet, as it is by default": ("a.parquet", lambda *given: parquet(*given, checksums=False)),
-        "Parquet, with checksums": ("b.parquet", lambda *given: parquet(*given, checksums=True)),
+        "TFRecord, read by recordkit": ("a.tfrecord", ours),
+        "Parquet, pyarrow's defaults": ("a.parquet", lambda *given: parquet(*given, checksums=False)),
+        "Parquet, checksums turned on": ("b.parquet", lambda *given: parquet(*given, checksums=True)),
         "ArrayRecord": ("a.array_record", array_record),
-        "tar, as WebDataset has it": ("a.tar", tar),
+        "tar, as WebDataset reads it": ("a.tar", tar),
     }
+    counts: dict[str, dict[str, int]] = {}
     with tempfile.TemporaryDirectory() as folder:
         for name, (file, make) in formats.items():
             path = Path(folder, file)
             try:
                 read = make(path, rows)
             except ImportError as error:
-                print(f"{name}: passed over, {error}")
+                print(f"{name}: skipped, {error}")
                 continue
-            print(f"{name}: {dict(flipped(path, read))}")
+            found = flipped(path, read)
+            counts[name] = {outcome: found[outcome] for outcome in OUTCOMES}
+            print(f"{name}: {counts[name]}")
+    if len(counts) == len(formats):
+        kept = {"date": str(date.today()), "flips": FLIPS, "records": ROWS, "formats": counts}
+        RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
 
 
 if __name__ == "__main__":

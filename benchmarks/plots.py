@@ -1,12 +1,12 @@
-"""Plots: the results that `report.py` keeps, wherever the documentation quotes them.
+"""Plots: write the results that `report.py` and `flips.py` keep into the documentation.
 
     python benchmarks/plots.py                      results/latest.json to docs/speed.md, its pictures, and the tables
-                                                    of README.md and docs/guide/compare.md
-    python benchmarks/plots.py data/partial.json    the same of another run
-    python benchmarks/plots.py --check              say what differs from results/latest.json, and change nothing
+                                                    in README.md and docs/guide/compare.md
+    python benchmarks/plots.py data/partial.json    the same for another run
+    python benchmarks/plots.py --check              list what differs from results/latest.json, and change nothing
 
-Every figure of a measurement in the documentation comes from that one file. Plain SVG with its own background, in the
-colours of the reader's system: nothing is needed to make it or to see it.
+Every measured figure in the documentation comes from that file, the counts of flipped bits from results/flips.json.
+The pictures are plain SVG with their own background, and follow the reader's light or dark theme.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).resolve().parent
 DOCS = HERE.parent / "docs"
-DISTURBED = 0.05  # as run.py has it
+FLIPS = HERE / "results" / "flips.json"
+DISTURBED = 0.05  # the same as in run.py
 
 WIDTH, LABEL, ROW, TOP, BOTTOM = 760, 290, 34, 58, 14
 STYLE = """
@@ -43,9 +44,9 @@ class Chart:
     """One picture.
 
     Attributes:
-        task: Whose results it shows.
-        title: What was done, for readers who know no workload by its number.
-        suffix: Show only the cases whose names end so, and leave the end out.
+        task: The task whose results it shows.
+        title: What was done, for readers who do not know the workloads by name.
+        suffix: Show only the cases whose names end with this, without the suffix.
         unit: What is counted.
     """
 
@@ -58,29 +59,60 @@ class Chart:
 SYNCED = ", fsync"
 CHARTS = (
     Chart("read-w1", "Open and decode a million records of 40 numbers to NumPy batches"),
-    Chart("decode-w1", "Decode a million records of 40 numbers, file already found"),
+    Chart("decode-w1", "Decode a million records of 40 numbers, file already open"),
     Chart("read-gzip-w1", "The same from gzip"),
     Chart("read-w3", "Open and decode vectors of 768 floats"),
     Chart("random-w3", "10,000 random records of 768 floats"),
-    Chart("write-w1", "Write a million records of 40 numbers, all of it on the disk at the end", SYNCED),
+    Chart("write-w1", "Write a million records of 40 numbers, synced to disk", SYNCED),
     Chart("pipeline-w1", "An epoch of 8 shards: shuffled, parsed, in batches of 256"),
     Chart("torch-w1", "The same through PyTorch's DataLoader"),
     Chart("pipeline-w4", "Lists of 5 to 200 numbers to padded batches of 256"),
     Chart("images-w2", "JPEGs to float32[224,224,3], in batches of 32", unit="pictures a second"),
-    Chart("bake-w3", "A new field baked into records of 768 floats, on the disk at the end", SYNCED),
-    Chart("overlay-w2", "A new field beside 2 GB of pictures, on the disk at the end", SYNCED),
-    Chart("verify-w3", "Verify records of 768 floats, beside reading their bytes"),
+    Chart("bake-w3", "Rewrite records of 768 floats with a new field, synced to disk", SYNCED),
+    Chart("overlay-w2", "Add a field to 2 GB of pictures, synced to disk", SYNCED),
+    Chart("verify-w3", "Verify records of 768 floats, compared with only reading the bytes"),
+)
+
+
+@dataclass(frozen=True)
+class Headline:
+    """One of the three numbers in the README; left out if it was not measured.
+
+    Attributes:
+        task: The task it was measured in.
+        what: The ratio, as the results name it.
+        than: What `10x` in front of it is compared with.
+        done: What was done, for readers who do not know the workloads by name.
+    """
+
+    task: str
+    what: str
+    than: str
+    done: str
+
+
+FASTER = Headline(
+    "read-w1",
+    "recordkit, rk.open / tensorflow",
+    "TensorFlow",
+    "from a file of a million records of 40 numbers to NumPy batches, every checksum verified",
+)
+CHEAPER = Headline(
+    "overlay-w2",
+    "recordkit, add_fields, fsync / cp --reflink=never, fsync",
+    "`cp`",
+    "to add a field to 2 GB of pictures: no file is rewritten",
 )
 
 
 @dataclass(frozen=True)
 class Row:
-    """What a table for people who are new here tells of one task.
+    """One task in a table for readers who are new here.
 
     Attributes:
-        task: Whose results it shows.
-        done: What was done, in their words.
-        what: The ratios, as results have them; those that were not measured are left out.
+        task: The task whose results it shows.
+        done: What was done, in plain words.
+        what: The ratios, as the results name them; those that were not measured are left out.
     """
 
     task: str
@@ -92,18 +124,22 @@ RECIPE = "recordkit, add_fields(out=), fsync / tensorflow, the recipe, fsync"
 PARQUET = "recordkit, rk.open / pyarrow, Parquet"
 SINGLES = ("recordkit, ds[i] / array_record, one by one", "recordkit, ds[i] / MosaicML MDS")
 LISTED = "recordkit, ds[[...]] / array_record, all at once"
-README = (
+SUMMARY = (
     Row("scan-w1", "a million records of 40 numbers, read", ("recordkit / tensorflow, batch(1024).reduce",)),
     Row(
         "decode-w1",
-        "the same decoded, one thread",
+        "the same, decoded by one thread",
         ("recordkit / tensorflow", "recordkit / tensorflow, parse_single_example"),
     ),
-    Row("read-w1", "opened and decoded, both cores", ("recordkit, rk.open / tensorflow", PARQUET)),
-    Row("read-gzip-w1", "from gzip", ("recordkit, rk.open, gzip of others / tensorflow, gzip of others",)),
+    Row(
+        "read-w1",
+        "a million records of 40 numbers, opened and decoded by both cores",
+        ("recordkit, rk.open / tensorflow", PARQUET),
+    ),
+    Row("read-gzip-w1", "the same from gzip", ("recordkit, rk.open, gzip of others / tensorflow, gzip of others",)),
     Row(
         "pipeline-w1",
-        "all shuffled, in batches of 256",
+        "the same, shuffled, in batches of 256",
         (
             "recordkit, shuffle(7) / tensorflow, parse_single_example",
             "recordkit, shuffle(7) / tensorflow, batch then parse_example",
@@ -112,7 +148,7 @@ README = (
     ),
     Row(
         "torch-w1",
-        "the same through PyTorch's DataLoader",
+        "the same, through PyTorch's DataLoader",
         ("recordkit, DataLoader(batch_size=None) / vahidk/tfrecord, DataLoader",),
     ),
     Row("read-w3", "vectors of 768 floats, opened and decoded", ("recordkit, rk.open / tensorflow",)),
@@ -133,7 +169,7 @@ README = (
     ),
     Row(
         "write-w1",
-        "a million records of 40 numbers written, all of it on the disk",
+        "a million records of 40 numbers, written and synced",
         (
             "recordkit, rk.write, fsync / tensorflow, tf.train.Example, fsync",
             "recordkit, rk.write, fsync / pyarrow, Parquet, fsync",
@@ -141,28 +177,28 @@ README = (
     ),
     Row(
         "bake-w3",
-        "a new field baked into vectors",
+        "vectors rewritten with a new field",
         ("recordkit, add_fields(out=), fsync / cp --reflink=never, fsync", RECIPE),
     ),
     Row(
         "overlay-w2",
-        "a new field beside 2 GB of pictures",
+        "a field added to 2 GB of pictures",
         (
             "recordkit, add_fields, fsync / cp --reflink=never, fsync",
             "recordkit, add_fields: how much of the base is read",
         ),
     ),
-    Row("read-overlay-w1", "a field read from beside the records, a million of 40 numbers", ()),
-    Row("read-overlay-w3", "a field read from beside the vectors", ()),
+    Row("read-overlay-w1", "a million records of 40 numbers, read with an added field", ()),
+    Row("read-overlay-w3", "vectors read with an added field", ()),
     Row(
         "count-w2",
-        "2,000 pictures counted, with no index",
+        "2,000 pictures counted without an index",
         ("recordkit, len(rk.open) / tensorflow, for record in dataset",),
     ),
     Row("open-shards", "10,000 shards opened and counted", ("recordkit, rk.open: time to open and count",)),
     Row(
         "first-batch",
-        "10 million records opened, to the first shuffled batch",
+        "10 million records, from opening to the first shuffled batch",
         ("recordkit, shuffle(7).batch(256): time from opening",),
     ),
     Row("verify-w3", "every byte of the vectors verified", ("recordkit, rk.verify / read()",)),
@@ -170,61 +206,95 @@ README = (
 COMPARE = (
     Row("read-w1", "a million records of 40 numbers to NumPy batches, both cores", (PARQUET,)),
     Row("random-w3", "10,000 random records of 768 floats", (*SINGLES, LISTED)),
-    Row("bake-w3", "a new field baked into the vectors, on the disk at the end", (RECIPE,)),
+    Row("bake-w3", "the vectors rewritten with a new field, synced to disk", (RECIPE,)),
 )
 
 
 class MissingMarksError(Exception):
-    """A page has no place for the table."""
+    """A page has no marks to write the table between."""
 
 
 def main(source: Path, *, check: bool = False) -> int:
-    """Write what is made of the results, or say what differs; 1 where something does, or where there are none."""
+    """Write the pages and pictures, or list those that differ; return 1 if any does, or if there are no results."""
     if not source.exists():
-        print(f"{source}: there are no results to draw\n  make bench measures, without --only and --scale.")
+        print(f"{source}: no such results\n  Measure them: make bench, without --only and --scale.")
         return 1
     made = pages(json.loads(source.read_text()))
     old = [path for path in DOCS.glob("pictures/bench-*.svg") if path not in made]
     if check:
         other = [path for path, text in made.items() if not path.exists() or path.read_text() != text]
         for path in [*other, *old]:
-            print(f"{path}: its figures are not those of {source}\n  Write them anew: python benchmarks/plots.py")
+            print(f"{path}: its figures differ from {source}\n  Write them again: python benchmarks/plots.py")
         return 1 if other or old else 0
     for path in old:
         path.unlink()
     for path, text in made.items():
         path.write_text(text)
-    print(f"{len(made)} files, of {source}")
+    print(f"{len(made)} files written from {source}")
     return 0
 
 
 def pages(results: dict[str, Any]) -> dict[Path, str]:
-    """Return what every file is to hold in which the results are quoted."""
+    """Return the new text of every file that quotes the results."""
+    flips = json.loads(FLIPS.read_text())
     drawn = [(chart, cases) for chart in CHARTS if len(cases := list(_cases(results, chart))) > 1]
     made = {DOCS / "pictures" / f"bench-{chart.task}.svg": svg(chart, cases) for chart, cases in drawn}
     made[DOCS / "speed.md"] = page(results, [chart for chart, _ in drawn])
-    for path, rows in ((DOCS.parent / "README.md", README), (DOCS / "guide" / "compare.md", COMPARE)):
-        made[path] = with_table(path, [*measured(results), "", *table(results, rows)])
+    readme, compare = DOCS.parent / "README.md", DOCS / "guide" / "compare.md"
+    made[readme] = between("speed", headlines(results, flips), readme.read_text(), str(readme))
+    text = between("speed", [*measured(results), "", *table(results, COMPARE)], compare.read_text(), str(compare))
+    made[compare] = between("flips", flips_table(flips), text, str(compare))
     return made
 
 
-BEGIN = "<!-- speed: written by benchmarks/plots.py -->"
-END = "<!-- end of speed -->"
-
-
-def with_table(path: Path, lines: list[str]) -> str:
-    """Return a page with these lines between its marks."""
-    before, begin, rest = path.read_text().partition(BEGIN)
-    _, end, behind = rest.partition(END)
-    if not begin or not end:
-        message = f"{path}: expected the lines {BEGIN} and {END} around the figures, found none"
+def between(name: str, lines: list[str], text: str, path: str) -> str:
+    """Return the text of a page with these lines between the marks of that name."""
+    begin, end = f"<!-- {name}: written by benchmarks/plots.py -->", f"<!-- end of {name} -->"
+    before, begins, rest = text.partition(begin)
+    _, ends, after = rest.partition(end)
+    if not begins or not ends:
+        message = f"{path}: expected the lines {begin} and {end} around the figures, found none"
         raise MissingMarksError(message)
-    return "\n".join([before + BEGIN, *lines, END + behind])
+    return "\n".join([before + begin, *lines, end + after])
+
+
+def headlines(results: dict[str, Any], flips: dict[str, Any]) -> list[str]:
+    """Return the three numbers of the README, and how many comparisons recordkit loses."""
+    ratios = {(each["task"], each["what"]): each["ratio"] for each in results["ratios"] if each["ratio"] is not None}
+    fast, cheap = (
+        [f"| **{ratios[key]:.3g}x as fast as {line.than}** | {line.done} |"]
+        if (key := (line.task, line.what)) in ratios
+        else []
+        for line in (FASTER, CHEAPER)
+    )
+    ours, default, *_, tar = (counts["detected"] for counts in flips["formats"].values())
+    found = f"| **{ours} of {flips['flips']} flipped bits detected** |"
+    compared = [each for each in results["ratios"] if each["ratio"] is not None and " / " in each["what"]]
+    return [
+        "| | |",
+        "| --- | --- |",
+        *fast,
+        f"{found} Parquet with pyarrow's defaults: {default}; a tar as WebDataset reads it: {tar} |",
+        *cheap,
+        "",
+        " ".join(measured(results)),
+        f"recordkit is slower in {sum(map(slower, compared))} of {len(compared)} comparisons ([all](docs/speed.md)).",
+    ]
+
+
+def flips_table(flips: dict[str, Any]) -> list[str]:
+    """Return what each format made of the flipped bits."""
+    outcomes = list(next(iter(flips["formats"].values())))
+    return [
+        f"| {flips['flips']} single-bit flips in {flips['records']:,} records of 64 floats | {' | '.join(outcomes)} |",
+        f"| --- |{' ---: |' * len(outcomes)}",
+        *(f"| {name} | {' | '.join(map(str, counts.values()))} |" for name, counts in flips["formats"].items()),
+    ]
 
 
 def table(results: dict[str, Any], rows: tuple[Row, ...]) -> list[str]:
     """Return some ratios, and every one of these tasks where recordkit is slower."""
-    lines = ["| what | recordkit | beside | |", "| --- | --- | --- | --- |"]
+    lines = ["| what | recordkit | compared with | |", "| --- | --- | --- | --- |"]
     for row in rows:
         for each in results["ratios"]:
             if each["task"] == row.task and each["ratio"] is not None and (each["what"] in row.what or slower(each)):
@@ -245,7 +315,7 @@ def slower(each: dict[str, Any]) -> bool:
 
 
 def said(each: dict[str, Any]) -> str:
-    """Return a ratio with what it is a ratio of, or a figure with its unit."""
+    """Return a ratio in words, or a figure with its unit."""
     figure = f"{each['ratio']:.3g}"
     if " / " not in each["what"]:
         return f"{figure} {each['unit']}"
@@ -263,7 +333,7 @@ def _cases(results: dict[str, Any], chart: Chart) -> Iterator[dict[str, Any]]:
 
 
 def svg(chart: Chart, cases: list[dict[str, Any]]) -> str:
-    """Return a picture of bars, with a line from the slowest to the fastest repeat on each."""
+    """Return a bar chart; a thin line on each bar runs from the slowest to the fastest repeat."""
     height = TOP + ROW * len(cases) + BOTTOM
     most = max(case["range"][1] for case in cases)
     room = WIDTH - LABEL - 110
@@ -274,7 +344,7 @@ def svg(chart: Chart, cases: list[dict[str, Any]]) -> str:
         f"<style>{STYLE}\n</style>",
         f'<rect class="card" x=".5" y=".5" width="{WIDTH - 1}" height="{height - 1}" rx="8"/>',
         f'<text class="title" x="18" y="27">{escape(chart.title)}</text>',
-        f'<text class="quiet" x="18" y="46">{chart.unit}; more is better</text>',
+        f'<text class="quiet" x="18" y="46">{chart.unit}; higher is better</text>',
     ]
     for number, case in enumerate(cases):
         parts += _bar(case, TOP + ROW * number, room / most)
@@ -308,7 +378,7 @@ def number(value: float) -> str:
 
 
 def words(chart: Chart, cases: list[dict[str, Any]]) -> str:
-    """Return what a picture shows, for those who cannot see it."""
+    """Describe a picture for those who cannot see it."""
     return f"{chart.unit}: " + "; ".join(f"{case['case']} {number(case['records_per_second'])}" for case in cases)
 
 
@@ -318,15 +388,15 @@ def words(chart: Chart, cases: list[dict[str, Any]]) -> str:
 def measured(results: dict[str, Any]) -> list[str]:
     """Return where and when, in sentences."""
     where, settings = results["machine"], results["settings"]
-    whole = "a whole run" if not settings["only"] and settings["scale"] == 1 else "a part of the tasks"
+    whole = "all tasks" if not settings["only"] and settings["scale"] == 1 else "some of the tasks"
     return [
-        f"Measured on {results['date'][:10]} ({whole}, {settings['repeats']} repeats) at commit {results['commit']}",
-        f"with {where['cores']} cores of {where['cpu']}, {where['memory_gb']} GB.",
+        f"Measured on {results['date'][:10]} ({whole}, {settings['repeats']} repeats) at commit {results['commit']},",
+        f"on {where['cores']} cores of {where['cpu']} with {where['memory_gb']} GB.",
     ]
 
 
 def page(results: dict[str, Any], charts: list[Chart]) -> str:
-    """Return the page that shows the pictures, where they were measured, and every ratio."""
+    """Return the page of all results: where they were measured, a summary, the pictures, every ratio."""
     versions = ", ".join(
         f"{what} {version}"
         for what, version in sorted({pair for each in results["versions"].values() for pair in each.items()})
@@ -334,21 +404,23 @@ def page(results: dict[str, Any], charts: list[Chart]) -> str:
     )
     lines = [
         "<!-- written by benchmarks/plots.py; change it there -->",
-        "# Speed, as measured",
+        "# Measured speed",
         "",
-        "`make bench` measures recordkit beside its peers and draws this page of what it found. What is measured, and",
-        "how, is in `benchmarks/README.md`: every competitor in an environment of its own, results compared value by",
-        "value before anything is timed, cases in turns, medians. The thin line on each bar goes from the slowest to",
-        "the fastest of the repeats. Where others use the machine ratios move by tens of percent: measure on yours.",
+        "`make bench` compares recordkit with other libraries on your machine and writes this page from the results.",
+        "Each library runs in its own environment, its results are compared value by value before anything is timed,",
+        "cases take turns, and medians count; `benchmarks/README.md` has the details. The thin line on each bar runs",
+        "from the slowest to the fastest repeat. On a shared machine ratios vary by tens of percent: run it on yours.",
         "",
         *measured(results),
         f"Versions: {versions}.",
         *(["", results["note"]] if "note" in results else []),
         *_disturbance(results),
     ]
+    lines += ["", "## Summary", "", "Every ratio below 1 is listed: there recordkit is slower.", ""]
+    lines += table(results, SUMMARY)
     for chart in charts:
         lines += ["", f"![{chart.title}](pictures/bench-{chart.task}.svg)"]
-    lines += ["", "## Every ratio", "", "| task | what | | in single repeats |", "| --- | --- | --- | ---: |"]
+    lines += ["", "## Every ratio", "", "| task | what | | range over repeats |", "| --- | --- | --- | ---: |"]
     lines += [_ratio(each) for each in results["ratios"] if each["ratio"] is not None]
     return "\n".join(lines) + "\n"
 
@@ -358,7 +430,7 @@ def _disturbance(results: dict[str, Any]) -> list[str]:
     if not shares:
         return []
     most = max(shares.values())
-    return ["", f"Others used the machine at the time, {most:.0%} of it at most: do not trust the last digits."]
+    return ["", f"Other programs used up to {most:.0%} of the machine at the time: do not trust the last digits."]
 
 
 def _ratio(each: dict[str, Any]) -> str:

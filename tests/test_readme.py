@@ -30,12 +30,11 @@ def test_the_program_in_the_readme_runs_and_prints_what_it_should(tmp_path: Path
     )
 
     assert run.stderr == ""
-    row = [998 / 3] * 2
     assert run.stdout == (
-        f"1000 {[row, row]} [2 0]\n"
-        "(300, 3) [300, 300, 100]\n"
+        "1000 7 [2 0]\n"
+        "(256, 16) [256, 256, 232]\n"
         "damaged.tfrecord: record 0 at byte 0: the payload or its checksum is damaged\n"
-        "999 records are intact\n"
+        "999 records recovered\n"
     )
 
 
@@ -91,6 +90,10 @@ def test_every_page_and_picture_that_is_linked_to_is_there(page: Path) -> None:
     targets = re.findall(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)", page.read_text())
 
     assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 90
 
 
 def test_every_page_is_in_the_menu_of_the_site() -> None:
