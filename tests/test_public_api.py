@@ -10,6 +10,7 @@ import recordkit
 LAYERS = [
     "columns",
     "dataset",
+    "engines",
     "errors",
     "examples",
     "images",
@@ -19,7 +20,6 @@ LAYERS = [
     "schema",
     "storage",
     "tools",
-    "workers",
 ]
 MODULES = ["recordkit", *(f"recordkit.{name}" for name in LAYERS)]
 

@@ -38,10 +38,11 @@ if TYPE_CHECKING:
         tf,
         tools,
         viewer,
-        workers,
     )
+    from recordkit import engines as workers
     from recordkit.columns import Batch, BytesColumn, Ragged
     from recordkit.dataset import Dataset, follow, open  # noqa: A004 - the verb that a user would say
+    from recordkit.engines import AUTO, Processes, Threads
     from recordkit.integrations import huggingface, jax, tensorflow, torch
     from recordkit.pipeline import Pipeline, from_generator
     from recordkit.schema import Array, Field, Schema, TensorProto
@@ -63,7 +64,6 @@ if TYPE_CHECKING:
     from recordkit.tools.diff import diff
     from recordkit.tools.stats import stats
     from recordkit.tools.verify import verify
-    from recordkit.workers import AUTO, Processes, Threads
 
 __all__ = [
     "AUTO",
@@ -136,7 +136,7 @@ __version__ = "0.1.0"
 
 # Where the names live that are looked up when they are first used: importing is cheap, whatever there is to import.
 _PLACES = {
-    "AUTO": "workers",
+    "AUTO": "engines",
     "Aligned": "tools",
     "Array": "schema",
     "Batch": "columns",
@@ -146,11 +146,11 @@ _PLACES = {
     "Field": "schema",
     "Joined": "tools",
     "Pipeline": "pipeline",
-    "Processes": "workers",
+    "Processes": "engines",
     "Ragged": "columns",
     "Schema": "schema",
     "TensorProto": "schema",
-    "Threads": "workers",
+    "Threads": "engines",
     "add_fields": "tools",
     "append": "storage",
     "bake": "tools",
@@ -175,6 +175,9 @@ _PLACES = {
     "write": "storage",
 }
 
+# Public modules that live under another name.
+_MODULES = {"workers": "engines"}
+
 # Each imports its framework, when it is first used.
 _BRIDGES = ("huggingface", "jax", "tensorflow", "torch")
 
@@ -186,7 +189,7 @@ def __getattr__(name: str) -> Any:
     if name in _BRIDGES:
         value = import_module(f"recordkit.integrations.{name}")
     else:
-        module = import_module(f"recordkit.{_PLACES.get(name, name)}")
+        module = import_module(f"recordkit.{_PLACES.get(name, _MODULES.get(name, name))}")
         value = getattr(module, name) if name in _PLACES else module
     globals()[name] = value
     return value

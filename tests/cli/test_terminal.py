@@ -23,9 +23,10 @@ import numpy as np
 import pytest
 
 import recordkit as rk
-from recordkit import _core, workers
+from recordkit import _core
 from recordkit.cli import _bar
 from recordkit.cli._commands import SUMMARIES
+from recordkit.engines import _engine as workers
 
 from .conftest import STYLES, Done, reading
 

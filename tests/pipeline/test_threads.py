@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recordkit.engines import _ordered_threads
+from recordkit.engines._engine import AUTO, Threads
 from recordkit.engines._ordered_threads import side_by_side
 from recordkit.pipeline import Pipeline, from_generator
-from recordkit.workers import AUTO, Threads
 from tests.pipeline.chains import chains
 from tests.pipeline.conftest import ours
 from tests.pipeline.sources import InMemory, epoch, numbers

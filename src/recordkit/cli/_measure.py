@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from recordkit import _core, workers
+from recordkit import _core
+from recordkit.engines import _engine as workers
 from recordkit.storage import LocalFile
 
 from ._screen import counted
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from recordkit.dataset import Dataset
-    from recordkit.workers import Workers
+    from recordkit.engines import Workers
 
 __all__ = ["Measured", "measurements"]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
-from recordkit import progress, workers
+from recordkit import progress
+from recordkit.engines import count
 
 from ._bar import working
 from ._opened import add_reading, opened
@@ -53,7 +54,7 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
             measured.append(one)
             progress.step("measuring", number, 6, "ways")
     if args.json:
-        screen.json({"measured": [asdict(one) for one in measured], "workers": workers.count(args.workers)})
+        screen.json({"measured": [asdict(one) for one in measured], "workers": count(args.workers)})
     else:
         _print(measured, screen)
     return 0

@@ -59,7 +59,8 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
 
 
 def _facts() -> dict[str, Any]:
-    from recordkit import _core, workers
+    from recordkit import _core
+    from recordkit.engines import AUTO, count
     from recordkit.storage._compression import library_name
     from recordkit.storage._inflate import foreign_library_name
 
@@ -68,7 +69,7 @@ def _facts() -> dict[str, Any]:
         "recordkit": f"{recordkit.__version__} in {Path(recordkit.__file__).parent}",
         "python": f"{platform.python_version()} ({platform.python_implementation()}) in {sys.executable}",
         "system": f"{platform.system()} {platform.release()} on {platform.machine()}",
-        "processors": workers.count(workers.AUTO),
+        "processors": count(AUTO),
         "checksums": _core.crc32c_path() + (f" (this processor can also do {', '.join(others)})" if others else ""),
         "gzip": f"{library_name()} writes and reads our own, {foreign_library_name()} reads that of others",
         "cache": str(_cache()),

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recordkit.columns import arrow_stream
+from recordkit.engines import AUTO, Workers
 from recordkit.errors import MissingExtraError, SchemaError
 from recordkit.pipeline import Pipeline, Steps
 from recordkit.storage import PipeFile
-from recordkit.workers import AUTO, Workers
 
 from . import _repr
 from ._decoding import Payloads

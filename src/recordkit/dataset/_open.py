@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
+from recordkit.engines import AUTO, Workers
 from recordkit.paths import given_path
 from recordkit.schema import Schema
 from recordkit.storage import Layer, LocalFile, OpenFiles, RecordFile, given_file, layers_over, locate
-from recordkit.workers import AUTO, Workers
 
 from ._damage_log import DamageLog
 from ._dataset import Dataset

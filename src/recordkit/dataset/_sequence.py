@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from recordkit import _core, workers
+from recordkit import _core
+from recordkit.engines import _engine as workers
 from recordkit.errors import CorruptRecordError, SchemaError
 from recordkit.examples import survey
 from recordkit.records import CHUNK_BYTES, Chunk

@@ -16,8 +16,8 @@ import numpy as np
 
 from recordkit import images
 from recordkit.columns import Batch, BytesColumn, Ragged
+from recordkit.engines import AUTO, Workers
 from recordkit.errors import CorruptRecordError, SchemaError
-from recordkit.workers import AUTO, Workers
 
 from ._collate import Fill, collate, padded_batches
 from ._elements import Block, Piece, Place, Values, cut, elements, joined

@@ -8,12 +8,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from recordkit.engines import AUTO, Workers
 from recordkit.errors import StateError, StorageError
 from recordkit.paths import given_path
 from recordkit.schema import Schema
 from recordkit.sizes import parse_size
 from recordkit.storage import is_lone_file
-from recordkit.workers import AUTO, Workers
 
 from . import _explain, _order, _sequential_steps, _state
 from ._cache import Cached, fingerprint

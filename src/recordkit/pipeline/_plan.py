@@ -11,9 +11,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from recordkit import workers as _workers
-from recordkit.engines import in_processes, side_by_side
-from recordkit.workers import AUTO, Processes, Workers
+from recordkit.engines import AUTO, Processes, Workers, in_processes, side_by_side
+from recordkit.engines import _engine as _workers
 
 from . import _order, _sequential_steps
 from ._element_steps import Filter, Group, Map, MapBatches, Section, aligned

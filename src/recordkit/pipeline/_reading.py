@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from recordkit import workers as _workers
-from recordkit.engines import Crew, in_processes
-from recordkit.workers import AUTO, Processes, Workers
+from recordkit.engines import AUTO, Crew, Processes, Workers, in_processes
+from recordkit.engines import _engine as _workers
 
 from ._elements import Block, Piece, Told, joined, number_of, parts_of
 from ._order import Every, Facts, Order

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recordkit.columns import Batch
+from recordkit.engines import AUTO
 from recordkit.errors import SchemaError
-from recordkit.workers import AUTO
 
 from . import _order
 from ._elements import Block, Told, cut, cut_block, each, elements, joined, number_of, parts_of

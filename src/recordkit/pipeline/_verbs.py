@@ -9,11 +9,11 @@ import numpy as np
 
 from recordkit import images, storage
 from recordkit.columns import Batch
+from recordkit.engines import AUTO, Workers
+from recordkit.engines import count as _count_workers
 from recordkit.errors import SchemaError, StateError
 from recordkit.expressions import Expression
 from recordkit.sizes import parse_size
-from recordkit.workers import AUTO, Workers
-from recordkit.workers import count as _count_workers
 
 from . import _sequential_steps
 from ._combine import Concat, Mix, Zip

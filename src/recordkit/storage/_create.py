@@ -8,7 +8,7 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from recordkit import workers as _workers
+from recordkit.engines import AUTO
 from recordkit.errors import SchemaError, StorageError, TargetBusyError, TargetExistsError
 from recordkit.schema import Schema
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from recordkit.workers import Workers
+    from recordkit.engines import Workers
 
     from ._existing import Existing
     from ._options import Compression, OnError
@@ -48,7 +48,7 @@ def create(
     on_error: OnError = "raise",
     resume: bool = False,
     overwrite: bool = False,
-    workers: Workers = _workers.AUTO,
+    workers: Workers = AUTO,
     metadata: Mapping[str, Any] | None = None,
     part: int | None = None,
     parts: int | None = None,
@@ -156,7 +156,7 @@ def append(
     on_error: OnError = "raise",
     resume: bool = False,
     cut_torn_tail: bool = False,
-    workers: Workers = _workers.AUTO,
+    workers: Workers = AUTO,
     sync: bool = True,
 ) -> Writer:
     """Return a writer that adds rows to what is there.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from recordkit import workers as _workers
+from recordkit.engines import AUTO, count
 from recordkit.errors import SchemaError
 from recordkit.sizes import parse_size
 
@@ -15,7 +15,7 @@ from . import _compression
 from ._side_json import Unlike, anything
 
 if TYPE_CHECKING:
-    from recordkit.workers import Workers
+    from recordkit.engines import Workers
 
 Compression: TypeAlias = Literal["gzip", "zlib"] | None
 # Called with the error, the row and its number; returns a row to write instead, or None to leave it out.
@@ -52,7 +52,7 @@ class Options:
         compression: Compression = None,
         level: int = 6,
         on_error: OnError = "raise",
-        workers: Workers = _workers.AUTO,
+        workers: Workers = AUTO,
         sync: bool = True,
         metadata: Mapping[str, Any] | None = None,
     ) -> Options:
@@ -90,7 +90,7 @@ class Options:
             compression=compression,
             level=level,
             on_error=on_error,
-            workers=_workers.count(workers),
+            workers=count(workers),
             sync=sync,
             metadata=_json_value(metadata or {}),
         )

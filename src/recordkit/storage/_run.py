@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
+    from recordkit.engines import Workers
     from recordkit.records import Chunk
-    from recordkit.workers import Workers
 
     from ._manifest import Shard
     from ._options import Compression

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from recordkit import workers as _workers
+from recordkit.engines import AUTO
+from recordkit.engines import _engine as _workers
 from recordkit.errors import InvalidArgumentError
 from recordkit.paths import given_path
 from recordkit.pipeline import Pipeline, Prefetch, from_generator
-from recordkit.workers import AUTO
 
 from . import _batches, _dtypes, _names, _specs
 from ._dtypes import as_dtype
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Self
 
-    from recordkit.workers import Workers
+    from recordkit.engines import Workers
 
     from ._dtypes import DTypeLike
 

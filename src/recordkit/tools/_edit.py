@@ -11,6 +11,7 @@ import numpy as np
 
 from recordkit import examples, progress
 from recordkit.dataset import Dataset, making_of, merged_chunk, open, rewritten  # noqa: A004
+from recordkit.engines import AUTO, Workers
 from recordkit.errors import SchemaError, StorageError
 from recordkit.expressions import Expression
 from recordkit.schema import Schema
@@ -27,7 +28,6 @@ from recordkit.tools.fields import (
     splits_of,
     words_of,
 )
-from recordkit.workers import AUTO, Workers
 
 from . import _rewrite as _jobs
 

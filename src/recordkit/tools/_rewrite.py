@@ -17,23 +17,23 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import recordkit
 from recordkit import progress
-from recordkit import workers as _workers
 from recordkit.dataset import open  # noqa: A004
+from recordkit.engines import Processes
+from recordkit.engines import _engine as _workers
 from recordkit.errors import RecordKitError, StorageError
 from recordkit.paths import given_path
 from recordkit.storage import LocalFile, begin_run, changing, is_lone_file, permissions_of
-from recordkit.workers import Processes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from recordkit.dataset import Dataset, Part, Records
+    from recordkit.engines import Workers
     from recordkit.records import Chunk
     from recordkit.schema import Schema
     from recordkit.storage import RecordFile, Run
     from recordkit.tools.fields import Failure
-    from recordkit.workers import Workers
 
 # Each goes through several hands: with less that costs the most, with more the processor's cache is left on the way.
 CHUNK_BYTES = 2 << 20

@@ -12,11 +12,11 @@ import numpy as np
 
 from recordkit import progress
 from recordkit.columns import Batch
+from recordkit.engines import AUTO, count
 from recordkit.errors import SchemaError
 from recordkit.pipeline import Pipeline
 from recordkit.schema import Schema
 from recordkit.sizes import in_words
-from recordkit.workers import AUTO, count
 
 from ._contents import Top
 from ._fields import Gatherer
@@ -24,7 +24,7 @@ from ._fields import Gatherer
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from recordkit.workers import Workers
+    from recordkit.engines import Workers
 
     from ._contents import Summary
     from ._fields import FieldStats

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from recordkit import progress
 from recordkit.dataset import DamageLog, Records
+from recordkit.engines import AUTO, Workers, count
 from recordkit.errors import RecordKitError, SchemaError
 from recordkit.memory import mapped_at_most
 from recordkit.schema import Schema
 from recordkit.storage import LocalFile, PipeFile, RecordFile
 from recordkit.tools.verify.checks import Payloads
-from recordkit.workers import AUTO, Workers, count
 
 from ._find import find
 from ._pass import verify_file

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import recordkit as rk
-from recordkit import workers
+from recordkit.engines import _engine as workers
 
 
 class TestCount:
