@@ -14,7 +14,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "recordkit"
 
 # Lowest first, as in ARCHITECTURE.md; parts on one line do not import each other. A new part has to be placed here.
 ORDER = (
-    ("_core", "errors", "progress", "sizes"),
+    ("_core", "errors", "progress", "wording"),
     ("memory", "paths"),
     ("engines",),
     ("images", "records"),

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from recordkit.errors import StorageError
-from recordkit.sizes import parse_size
+from recordkit.wording import parse_size
 
 _SHARE = 4  # a quarter: what is mapped is shared with the page cache, yet counts as a process's own in many a table
 _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")

@@ -14,12 +14,10 @@ from recordkit.errors import RecordKitError, StorageError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["MOST_NAME", "given_path", "is_folder", "mode_of", "refusing", "shown"]
+__all__ = ["MOST_NAME", "given_path", "is_folder", "mode_of", "refusing"]
 
 # As in s3://bucket; `pathlib` makes one slash of two. A letter alone is no scheme, but may be a drive of Windows.
 _ADDRESS = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+):(//|/(?=[^/]))")
-# Controls of old and new terminals, letters that turn the direction of what follows, and bytes that are no text.
-_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 MOST_NAME, _MOST_PATH = 255, 4096
 
 
@@ -79,21 +77,6 @@ def _address(text: str, found: re.Match[str]) -> StorageError:
         )
     message = f"{text}: expected a path of this machine, found an address that begins with {scheme}:\n  {advice}"
     return StorageError(message, path=text)
-
-
-def shown(text: str) -> str:
-    r"""Return text with everything escaped that a terminal would obey rather than show.
-
-    >>> shown("red: \x1b[31m")
-    'red: \\x1b[31m'
-    """
-    return _UNSAFE.sub(_escaped, text)
-
-
-def _escaped(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    short = {9: "\\t", 10: "\\n", 13: "\\r"}
-    return short.get(code) or (f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}")
 
 
 def mode_of(path: str | os.PathLike[str]) -> int:

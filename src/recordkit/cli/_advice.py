@@ -9,7 +9,7 @@ import numpy as np
 
 from recordkit import images
 from recordkit.errors import MissingExtraError, RecordKitError
-from recordkit.sizes import in_words
+from recordkit.wording import format_size
 
 from ._inspect import sampled
 
@@ -53,14 +53,14 @@ def _shards(facts: Facts) -> Iterator[str]:
         verb = "is" if empty == 1 else "are"
         yield f"{empty} of {len(sizes)} files {verb} empty: was a writer killed before it began?"
     elif len(sizes) >= _MANY and median < _SMALL:
-        whole, shards = in_words(facts.bytes or 0), max(1, (facts.bytes or 0) // 256_000_000)
+        whole, shards = format_size(facts.bytes or 0), max(1, (facts.bytes or 0) // 256_000_000)
         yield (
-            f"{len(sizes):,} files of {in_words(median)}: opening so many costs more than reading them. Files of "
+            f"{len(sizes):,} files of {format_size(median)}: opening so many costs more than reading them. Files of "
             f"100 MB or more are read at full speed; {whole} would be {shards:,} of 256 MB."
         )
     if sizes[-1] > _LARGE:
         yield (
-            f"The largest file is {in_words(sizes[-1])}: it cannot be shared out between workers or machines, and a "
+            f"The largest file is {format_size(sizes[-1])}: it cannot be shared out between workers or machines, and a "
             "fault in a copy costs all of it. Files of 100 MB to 1 GB are easier to live with."
         )
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from recordkit import progress
+from recordkit.wording import clean, format_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,7 +123,7 @@ class Bar:
 
     def line(self, report: Report, seconds: float, width: int) -> str:
         """Return the line for a report, so many seconds after the start; where it is too long, the name gives way."""
-        from ._screen import cells, clean, cut
+        from ._screen import cells, cut
 
         how_far = _how_far(report, seconds)
         return cut(f"{cut(clean(report.what), max(_LEAST, width - cells(how_far) - 2))}  {how_far}", width)
@@ -163,9 +164,7 @@ def amount(number: int, unit: str) -> str:
     """
     if unit != "bytes":
         return f"{number:,} {unit}"
-    from recordkit.sizes import in_words
-
-    return in_words(number)
+    return format_size(number)
 
 
 def _clock(seconds: float) -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import recordkit as rk
-
-from ._screen import clean, counted
+from recordkit.wording import clean, counted
 
 if TYPE_CHECKING:
     import argparse

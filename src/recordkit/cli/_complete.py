@@ -5,9 +5,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from recordkit.wording import clean
+
 from ._commands import SUMMARIES
 from ._parser import parser_of
-from ._screen import clean
 
 if TYPE_CHECKING:
     import argparse

@@ -9,6 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from recordkit.wording import listed
+
 from ._bar import heed, stop
 from ._parser import WrongUse
 
@@ -38,7 +40,7 @@ def function(text: str) -> Callable[[Any], Any]:
         found = getattr(found, part, None)
     if not callable(found):
         offered = [each for each, value in vars(module).items() if callable(value) and not each.startswith("_")]
-        advice = f"It has: {', '.join(offered[:8])}." if offered else "It has no functions."
+        advice = f"It has: {listed(offered)}." if offered else "It has no functions."
         message = f"{place}: there is no function {name!r}\n  {advice}"
         raise WrongUse(message)
     return Heeding(found)

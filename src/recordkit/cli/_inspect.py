@@ -13,6 +13,7 @@ from recordkit.schema import Schema
 from recordkit.schema._messages import other_message
 from recordkit.storage import LocalFile, PipeFile
 from recordkit.tools.stats import Accumulator
+from recordkit.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -204,7 +205,7 @@ def _layer_words(layer: Any) -> str:
     if layer.hides:
         words.append(f"hidden {', '.join(sorted(layer.hides))}")
     if deleted := sum(map(len, layer.deleted.values())):
-        words.append(f"{deleted:,} record{'s' * (deleted != 1)} deleted")
+        words.append(f"{counted(deleted, 'record')} deleted")
     return ", ".join(words)
 
 

@@ -6,16 +6,16 @@ import io
 import os
 import sys
 from contextlib import contextmanager
-from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, TextIO
 
 import recordkit
+from recordkit.wording import clean, nearest
 
 from ._commands import GROUPS, SUMMARIES
 from ._errors import as_dict, status_of, words_of
 from ._parser import WrongUse, leave_out, parser_of
-from ._screen import Screen, clean
+from ._screen import Screen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -114,8 +114,8 @@ def _log(screen: Screen, *, quiet: bool) -> Iterator[None]:
 
 
 def _unknown(name: str) -> WrongUse:
-    near = get_close_matches(name, SUMMARIES, 1)
-    advice = f"Did you mean recordkit {near[0]}?" if near else "recordkit --help lists all commands."
+    near = nearest(name, SUMMARIES)
+    advice = f"Did you mean recordkit {near}?" if near else "recordkit --help lists all commands."
     return WrongUse(f"there is no command {name!r}\n  {advice}")
 
 

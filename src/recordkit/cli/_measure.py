@@ -12,8 +12,7 @@ import numpy as np
 from recordkit import _core
 from recordkit.engines import _engine as workers
 from recordkit.storage import LocalFile
-
-from ._screen import counted
+from recordkit.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import recordkit as rk
 from recordkit import progress
+from recordkit.wording import counted
 
 from ._parser import add_fields, add_paths, where, whole
-from ._screen import counted
 
 if TYPE_CHECKING:
     import argparse

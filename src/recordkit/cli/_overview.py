@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from recordkit.sizes import in_words
 from recordkit.tools.stats import number
+from recordkit.wording import clean, counted, format_size
 
 from ._inspect import sizes_of
-from ._screen import clean, counted, cut, wrapped
+from ._screen import cut, wrapped
 from ._show import histogram, shape_words, value_words
 
 if TYPE_CHECKING:
@@ -57,14 +57,14 @@ def _summary(facts: Facts) -> Iterator[tuple[str, str]]:
         yield "records", f"not counted: {why}"
     if facts.bytes is not None:
         sizes = sorted(file.file.size for file in facts.files)
-        spread = f", {in_words(sizes[0])} to {in_words(sizes[-1])} each" if len(sizes) > 1 else ""
-        yield "size", f"{in_words(facts.bytes)} in {counted(len(sizes), 'file')}{spread}"
+        spread = f", {format_size(sizes[0])} to {format_size(sizes[-1])} each" if len(sizes) > 1 else ""
+        yield "size", f"{format_size(facts.bytes)} in {counted(len(sizes), 'file')}{spread}"
     if len(facts.splits) > 1:
         yield "splits", ", ".join(f"{name} ({counted(files, 'file')})" for name, files in facts.splits.items())
     yield "compression", " and ".join(facts.compressions)
     yield "message", facts.message
     if len(facts.chunk):
-        least, median, most = map(in_words, sizes_of(facts.chunk))
+        least, median, most = map(format_size, sizes_of(facts.chunk))
         yield "a record is", f"{least} to {most}, median {median}" if least != most else least
     if facts.schema is not None:
         yield "schema", "as it was written" if facts.declared else "told from the records"
@@ -134,7 +134,7 @@ def _byte_strings(stats: FieldStats) -> Iterator[str]:
     assert stats.sizes is not None
     if stats.shapes:
         yield " ".join(shape_words(shape.value) for shape in stats.shapes[:3]) + " …" * (len(stats.shapes) > 3)
-    least, most = in_words(stats.sizes.min), in_words(stats.sizes.max)
+    least, most = format_size(stats.sizes.min), format_size(stats.sizes.max)
     yield least if least == most else f"{least} to {most}"
     if stats.samples:
         yield cut(" ".join(map(repr, stats.samples)), _SAMPLE)

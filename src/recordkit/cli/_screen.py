@@ -16,12 +16,12 @@ import sys
 import unicodedata
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
-from recordkit.paths import shown as clean
+from recordkit.wording import clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["Screen", "cells", "clean", "counted", "cut", "spark", "wrapped"]
+__all__ = ["Screen", "cells", "cut", "spark", "wrapped"]
 
 _STYLES: Final = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
 _SGR: Final = re.compile(r"\x1b\[[\d;]*m")
@@ -76,15 +76,6 @@ def spark(counts: Sequence[float]) -> str:
     if not most:
         return " " * len(counts)
     return "".join(_BARS[max(1, round(count / most * 8))] if count else " " for count in counts)
-
-
-def counted(number: int, what: str) -> str:
-    """Return a number with its noun.
-
-    >>> counted(1, "record"), counted(1200, "file")
-    ('1 record', '1,200 files')
-    """
-    return f"{number:,} {what}{'s' * (number != 1)}"
 
 
 class Screen:

@@ -9,9 +9,9 @@ import numpy as np
 from recordkit import images
 from recordkit.columns import BytesColumn, Ragged
 from recordkit.errors import CorruptRecordError
-from recordkit.sizes import in_words
+from recordkit.wording import clean, format_size
 
-from ._screen import clean, spark
+from ._screen import spark
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,11 +61,11 @@ def _bytes_words(value: bytes) -> str:
     kind = images.kind(value)
     if kind is not None:
         try:
-            return f"{kind} {shape_words(images.size(value))}, {in_words(len(value))}"
+            return f"{kind} {shape_words(images.size(value))}, {format_size(len(value))}"
         except CorruptRecordError:
-            return f"{kind} with a broken header, {in_words(len(value))}"
+            return f"{kind} with a broken header, {format_size(len(value))}"
     more = "…" if len(value) > 12 else ""
-    return f"{in_words(len(value))}{': ' if value else ''}{value[:12].hex(' ')}{more}"
+    return f"{format_size(len(value))}{': ' if value else ''}{value[:12].hex(' ')}{more}"
 
 
 def shape_words(shape: tuple[int, ...]) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 import recordkit as rk
 from recordkit import images
 from recordkit.errors import MissingExtraError
-from recordkit.sizes import in_words
+from recordkit.wording import format_size
 
 from . import _shapes
 from ._bar import working
@@ -129,7 +129,7 @@ class Story:
         with working(self._screen, rows=self._count):
             written = write(str(self._train), self._count, told=lambda committed: self._say(again.format(committed)))
         self._say(written)
-        self._done("drawn, killed, and written to the end", f"{in_words(written.bytes)} in {_SHARDS} shards")
+        self._done("drawn, killed, and written to the end", f"{format_size(written.bytes)} in {_SHARDS} shards")
 
     def _kill_at(self, pause: int) -> None:
         code = f"from recordkit.cli._story import write; write({str(self._train)!r}, {self._count}, {pause})"
@@ -171,7 +171,7 @@ class Story:
         kept = sum(report.recovered for report in reports)
         all_sound = all(rk.verify(report.dst).ok for report in reports)
         for report in reports:
-            self._say(f"{report.src}: {report.recovered:,} records rescued, {in_words(report.lost_bytes)} lost")
+            self._say(f"{report.src}: {report.recovered:,} records rescued, {format_size(report.lost_bytes)} lost")
         self._say(f"Are the rescued files sound? {'yes' if all_sound else 'no'}", "green")
         self._done("damage found and repaired", f"{kept:,} of {2 * self._count // _SHARDS:,} records rescued")
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import recordkit as rk
+from recordkit.wording import counted
 
 from ._bar import working
 from ._changed import rows_of, tell
 from ._functions import function
 from ._parser import WrongUse, add_json, add_target, flat, names, natural, options
-from ._screen import counted
 
 if TYPE_CHECKING:
     import argparse

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 import recordkit as rk
+from recordkit.wording import clean, counted
 
 from ._bar import working
 from ._parser import WrongUse, add_json
-from ._screen import clean, counted
 
 if TYPE_CHECKING:
     import argparse

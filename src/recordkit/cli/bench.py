@@ -61,7 +61,7 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
 
 
 def _print(measured: list[Measured], screen: Screen) -> None:
-    from recordkit.sizes import in_words
+    from recordkit.wording import format_size
 
     most = max(one.bytes_per_second or 0.0 for one in measured)
     rows = []
@@ -71,7 +71,7 @@ def _print(measured: list[Measured], screen: Screen) -> None:
         rows.append(
             [
                 one.what,
-                f"{in_words(round(speed))}/s" if speed else "",
+                f"{format_size(round(speed))}/s" if speed else "",
                 f"{_rounded(rate):,}" if rate else "",
                 screen.style(bar, "cyan"),
             ]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import recordkit as rk
+from recordkit.wording import clean
 
 from ._bar import working
 from ._parser import add_json, names
-from ._screen import clean
 
 if TYPE_CHECKING:
     import argparse

@@ -6,10 +6,12 @@ import json
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from recordkit.wording import clean
+
 from ._bar import working
 from ._opened import add_reading, add_selection, opened, rows, tell_damage, total_of
 from ._parser import add_json, whole
-from ._screen import cells, clean, clean_json, cut
+from ._screen import cells, clean_json, cut
 
 if TYPE_CHECKING:
     import argparse

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import recordkit as rk
+from recordkit.wording import counted
 
 from ._bar import working
 from ._changed import rows_of, tell
 from ._parser import WrongUse, add_json, add_target, options
-from ._screen import counted
 
 if TYPE_CHECKING:
     import argparse

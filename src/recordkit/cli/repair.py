@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import recordkit as rk
+from recordkit.wording import clean
 
 from ._bar import working
 from ._errors import in_shell_words
 from ._parser import WrongUse, add_json
-from ._screen import clean
 
 if TYPE_CHECKING:
     import argparse

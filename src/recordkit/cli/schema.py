@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from recordkit.wording import clean, counted
+
 from ._opened import add_reading, opened
 from ._parser import WrongUse
-from ._screen import clean, counted
 
 if TYPE_CHECKING:
     import argparse

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import recordkit as rk
+from recordkit.wording import clean, counted
 
 from ._bar import working
 from ._opened import add_reading, opened, tell_damage
 from ._parser import add_fields, add_json, add_workers, natural
-from ._screen import clean, counted, wrapped
+from ._screen import wrapped
 
 if TYPE_CHECKING:
     import argparse

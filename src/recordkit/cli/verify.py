@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import recordkit as rk
+from recordkit.wording import clean, counted
 
 from ._bar import working
 from ._parser import add_json, add_paths, add_workers, where
-from ._screen import clean, counted, wrapped
+from ._screen import wrapped
 
 if TYPE_CHECKING:
     import argparse

@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from recordkit.errors import CorruptRecordError
+from recordkit.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,10 +72,8 @@ class DamageLog:
 
         files = len({damage.path for damage in found})
         logging.getLogger("recordkit").warning(
-            "%d damaged %s in %d %s passed over; the first: %s",
-            len(found),
-            "place" if len(found) == 1 else "places",
-            files,
-            "file" if files == 1 else "files",
+            "%s in %s passed over; the first: %s",
+            counted(len(found), "damaged place"),
+            counted(files, "file"),
             found[0],
         )

@@ -15,6 +15,7 @@ from recordkit.engines import AUTO, Workers
 from recordkit.errors import MissingExtraError, SchemaError
 from recordkit.pipeline import Pipeline, Steps
 from recordkit.storage import PipeFile
+from recordkit.wording import whole_number
 
 from . import _repr
 from ._decoding import Payloads
@@ -131,12 +132,12 @@ class Dataset(Steps):
 
     def take(self, count: int) -> Dataset:
         """Return the dataset of the first `count` records."""
-        stop = self._start + _natural(count, "count")
+        stop = self._start + whole_number(count, "count")
         return replace(self, _stop=stop if self._stop is None else min(stop, self._stop))
 
     def skip(self, count: int) -> Dataset:
         """Return the dataset without the first `count` records."""
-        start = self._start + _natural(count, "count")
+        start = self._start + whole_number(count, "count")
         return replace(self, _start=start if self._stop is None else min(start, self._stop))
 
     # --- At any place
@@ -229,13 +230,6 @@ class Dataset(Steps):
 
     def _repr_html_(self) -> str:
         return _repr.html(self)
-
-
-def _natural(number: Any, what: str, *, least: int = 0) -> int:
-    if not isinstance(number, int | np.integer) or isinstance(number, bool) or number < least:
-        message = f"{what} is a number from {least} up, found {number!r}"
-        raise ValueError(message)
-    return int(number)
 
 
 def _library(name: str, extra: str) -> Any:

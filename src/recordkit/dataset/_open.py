@@ -11,6 +11,7 @@ from recordkit.engines import AUTO, Workers
 from recordkit.paths import given_path
 from recordkit.schema import Schema
 from recordkit.storage import Layer, LocalFile, OpenFiles, RecordFile, given_file, layers_over, locate
+from recordkit.wording import listed
 
 from ._damage_log import DamageLog
 from ._dataset import Dataset
@@ -155,6 +156,5 @@ def _say_left_out(dataset: Dataset) -> None:
         return
     import logging  # here, because importing it takes as long as all of this package
 
-    shown = ", ".join(f"{path.name} ({reason})" for path, reason in dataset.left_out[:5])
-    more = len(dataset.left_out) - 5
-    logging.getLogger("recordkit").info("left out: %s%s", shown, f" and {more} more" if more > 0 else "")
+    shown = listed((f"{path.name} ({reason})" for path, reason in dataset.left_out), most=5)
+    logging.getLogger("recordkit").info("left out: %s", shown)

@@ -10,8 +10,8 @@ import numpy as np
 
 from recordkit.columns import BytesColumn, Ragged
 from recordkit.errors import RecordKitError
-from recordkit.paths import shown
 from recordkit.storage import PipeFile
+from recordkit.wording import clean, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,16 +26,16 @@ _PICTURE_TYPES = ((b"\xff\xd8\xff", "image/jpeg"), (b"\x89PNG\r\n\x1a\n", "image
 
 def text(dataset: Dataset) -> str:
     """Return what a dataset is, in a few lines. Nothing is counted that would take a pass over the data."""
-    return "\n".join(map(shown, [f"Dataset({_headline(dataset)})", *_fields(dataset)]))
+    return "\n".join(map(clean, [f"Dataset({_headline(dataset)})", *_fields(dataset)]))
 
 
 def _headline(dataset: Dataset) -> str:
     files = dataset.shards
-    parts = [_counted(len(files), "file")]
+    parts = [counted(len(files), "file")]
     if not any(isinstance(file.file, PipeFile) for file in files):  # whose size shows at its end
         parts.append(_bytes(sum(file.file.size for file in files)))
     if all(file.shard is not None for file in files):
-        parts.insert(0, _counted(len(dataset), "record"))
+        parts.insert(0, counted(len(dataset), "record"))
     return f"{dataset._name}: {', '.join(parts)}"
 
 
@@ -49,21 +49,17 @@ def _fields(dataset: Dataset) -> Iterator[str]:
         yield "  payloads, which are no Examples"
         return
     fields = {**schema.fields, **schema.sequences}
-    names = {name: shown(name) for name in fields}
+    names = {name: clean(name) for name in fields}
     width = max(map(len, names.values()), default=0)
     for name, declared in fields.items():
         yield f"  {names[name]:<{width}}  {declared}{' a step' if name in schema.sequences else ''}"
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def _bytes(size: int) -> str:
     for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if size >= scale:
             return f"{size / scale:.1f} {unit}"
-    return _counted(size, "byte")
+    return counted(size, "byte")
 
 
 def html(dataset: Dataset) -> str:
@@ -91,7 +87,7 @@ def _cell(value: Any) -> str:
     if value is None:
         return "<i>missing</i>"
     if isinstance(value, bytes):
-        return _picture(value) or _html.escape(_counted(len(value), "byte"))
+        return _picture(value) or _html.escape(counted(len(value), "byte"))
     if (isinstance(value, np.ndarray) and value.ndim) or isinstance(value, Ragged | BytesColumn):
         return _html.escape(_array(value))
     text = str(value)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING, Any
 
 from recordkit import examples
 from recordkit.errors import SchemaError
-from recordkit.schema import Schema, listed
+from recordkit.schema import Schema
+from recordkit.wording import did_you_mean, listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,13 +86,11 @@ def check_declared(declared: Schema, sample: Part, known: Schema | None, *, tole
 
 def _absent(declared: Schema, name: str, sample: Part, spare: set[str], there: set[str]) -> None:
     field = declared.fields.get(name) or declared.sequences[name]
-    close = difflib.get_close_matches(name, spare, n=1, cutoff=0.6)
-    if field.optional and not close:
+    hint = did_you_mean(name, spare)
+    if field.optional and not hint:
         return  # it may be missing, and here it is
     records = len(sample.chunk)
-    hint = (
-        f"Did you mean {close[0]!r}?" if close else f"The records have {', '.join(sorted(there)[:8]) or 'no fields'}."
-    )
+    hint = hint or f"The records have {listed(sorted(there)) or 'no fields'}."
     message = (
         f"{name}: declared as {field}, and not in the first {records} records of {sample.path}\n  {hint}"
         f"{'' if field.optional else ' Add ? to its type if it may be missing.'}"

@@ -13,6 +13,7 @@ import numpy as np
 from recordkit.errors import CorruptRecordError, SchemaError
 from recordkit.pipeline import Piece, whole
 from recordkit.storage import PipeFile, files_at_once
+from recordkit.wording import counted
 
 from ._decoding import Columns, Payloads
 from ._in_order import Flow
@@ -122,9 +123,8 @@ class RecordSource:
 
     def words(self) -> str:
         """Return how many there are, for people."""
-        files = len(self.records.files)
         count = f"{self.count():,} records in " if self.indexed else ""
-        return f"{self.name}: {count}{files:,} {'file' if files == 1 else 'files'}"
+        return f"{self.name}: {count}{counted(len(self.records.files), 'file')}"
 
     def expect(self, count: int) -> None:
         """Take notice that so many records will be asked for, anywhere among them."""

@@ -10,6 +10,8 @@ import os
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from recordkit.wording import is_whole
+
 __all__ = ["AUTO", "Processes", "Threads", "Workers", "count"]
 
 AUTO: Final = "auto"
@@ -40,7 +42,7 @@ def _processors() -> int:
 def count(workers: Workers) -> int:
     """Return how many workers are meant: with `AUTO` one for each processor this process may use."""
     number = _processors() if workers == AUTO else getattr(workers, "count", workers)
-    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+    if not is_whole(number) or number < 1:
         message = f"workers is a number from 1 up, rk.AUTO, rk.Threads(n) or rk.Processes(n), found {workers!r}"
         raise ValueError(message)
-    return number
+    return int(number)

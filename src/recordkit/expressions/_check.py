@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING
 
 from recordkit.errors import SchemaError
+from recordkit.wording import listed, nearest
 
 from ._kinds import Kind, kind_of_value
 from ._nodes import Compare, Every, Flag, Length, Literal, Missing, Name, Not, Some, Values
@@ -58,15 +58,12 @@ class Checker:
             raise self._fail(name, "there is no such field", at, self._unknown_hint(name, at))
 
     def _unknown_hint(self, name: str, at: Span) -> str:
-        close = difflib.get_close_matches(name, list(self._names), n=1, cutoff=0.6)
         inside = [known for known in self._names if self._text.startswith(f"{name} ", at[0]) and known.startswith(name)]
         if name.lower() in _OTHER_WORDS:
             return f"Write {_OTHER_WORDS[name.lower()]}."
-        if close or inside:
-            return f"Did you mean {(close or inside)[0]!r}?"
-        shown = list(self._names)[:8]
-        more = f" and {len(self._names) - 8} more" if len(self._names) > 8 else ""
-        fields = f"There are {', '.join(shown)}{more}." if shown else "There are no fields."
+        if near := nearest(name, self._names) or next(iter(inside), None):
+            return f"Did you mean {near!r}?"
+        fields = f"There are {listed(self._names)}." if self._names else "There are no fields."
         return f"{fields} Text is written in quotes."
 
     def _flag(self, operand: Name | Literal) -> None:

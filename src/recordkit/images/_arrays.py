@@ -11,6 +11,7 @@ import numpy as np
 
 from recordkit import _core
 from recordkit.errors import SchemaError
+from recordkit.wording import is_whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -162,8 +163,7 @@ def checked_size(size: Any) -> tuple[int, int]:
 
 
 def _is_side(side: Any) -> bool:
-    is_number = isinstance(side, int | np.integer) and not isinstance(side, bool)
-    return is_number and 1 <= side <= _LONGEST_SIDE
+    return is_whole(side) and 1 <= side <= _LONGEST_SIDE
 
 
 def _of_channels(name: str, values: ArrayLike, channels: int) -> NDArray[np.float64]:

@@ -12,8 +12,8 @@ from recordkit.engines import AUTO, Workers
 from recordkit.errors import StateError, StorageError
 from recordkit.paths import given_path
 from recordkit.schema import Schema
-from recordkit.sizes import parse_size
 from recordkit.storage import is_lone_file
+from recordkit.wording import parse_size, whole_number
 
 from . import _explain, _order, _sequential_steps, _state
 from ._cache import Cached, fingerprint
@@ -24,7 +24,7 @@ from ._iteration import PipelineIterator
 from ._order import Interleave, Shuffle
 from ._plan import ORDER_ONLY, UNCHANGED, any_ranks, divided, planned
 from ._profile import Profile
-from ._verbs import Steps, function_of, natural
+from ._verbs import Steps, function_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
@@ -117,7 +117,7 @@ class Pipeline(Steps):
 
     def set_epoch(self, epoch: int) -> None:
         """Choose which epoch the next iteration is."""
-        self._epochs.next = natural(epoch, "epoch")
+        self._epochs.next = whole_number(epoch, "epoch")
 
     def resume(self, state: Mapping[str, Any]) -> PipelineIterator:
         """Return what is left of the epoch that a state is of; the iteration after it is the next epoch.

@@ -13,7 +13,7 @@ from recordkit.engines import AUTO, Workers
 from recordkit.engines import count as _count_workers
 from recordkit.errors import SchemaError, StateError
 from recordkit.expressions import Expression
-from recordkit.sizes import parse_size
+from recordkit.wording import parse_size, whole_number
 
 from . import _sequential_steps
 from ._combine import Concat, Mix, Zip
@@ -128,14 +128,14 @@ class Steps:
         if window is not None and buffer is not None:
             message = "shuffle: give window= or buffer=, not both"
             raise ValueError(message)
-        seed = natural(seed, "seed", least=None)
+        seed = whole_number(seed, "seed", least=None)
         if buffer is not None:
-            return self._then(_sequential_steps.BufferShuffle(seed, natural(buffer, "buffer", least=1)))
+            return self._then(_sequential_steps.BufferShuffle(seed, whole_number(buffer, "buffer", least=1)))
         return self._then(Shuffle(seed, None if window is None else min(parse_size(window), _MOST)))
 
     def interleave(self, cycle: int = 16, *, block: int = 1) -> Pipeline:
         """Return the records of `cycle` files in turns, `block` of each; where one ends, the next takes its place."""
-        return self._then(Interleave(natural(cycle, "cycle", least=1), natural(block, "block", least=1)))
+        return self._then(Interleave(whole_number(cycle, "cycle", least=1), whole_number(block, "block", least=1)))
 
     def shard(self, rank: int | Literal["auto"], world: int | None = None, *, uneven: Uneven = "pad") -> Pipeline:
         """Return every `world`-th element from number `rank` on: all ranks together have all of them.
@@ -148,7 +148,7 @@ class Steps:
         """
         if rank == "auto":
             rank, world = _ranks()
-        if world is None or not 0 <= natural(rank, "rank") < natural(world, "world", least=1) <= _MOST:
+        if world is None or not 0 <= whole_number(rank, "rank") < whole_number(world, "world", least=1) <= _MOST:
             message = f"shard: expected a rank from 0 up and below world, found rank {rank!r} of {world!r}"
             raise ValueError(message)
         if uneven not in ("pad", "drop", "error"):
@@ -163,7 +163,7 @@ class Steps:
         >>> list(from_generator(lambda: range(9)).take(2))
         [0, 1]
         """
-        return self._then(_sequential_steps.Take(natural(count, "count")))
+        return self._then(_sequential_steps.Take(whole_number(count, "count")))
 
     def skip(self, count: int) -> Any:
         """Return all but the first `count` elements.
@@ -172,7 +172,7 @@ class Steps:
         >>> list(from_generator(lambda: range(4)).skip(2))
         [2, 3]
         """
-        return self._then(_sequential_steps.Skip(natural(count, "count")))
+        return self._then(_sequential_steps.Skip(whole_number(count, "count")))
 
     def repeat(self, times: int | None = None) -> Pipeline:
         """Return everything `times` times, or without end; each pass is an epoch of its own, shuffled anew.
@@ -181,7 +181,7 @@ class Steps:
         >>> list(from_generator(lambda: range(2)).repeat(2))
         [0, 1, 0, 1]
         """
-        return self._then(_sequential_steps.Repeat(None if times is None else natural(times, "times")))
+        return self._then(_sequential_steps.Repeat(None if times is None else whole_number(times, "times")))
 
     # --- Many as one
 
@@ -202,7 +202,7 @@ class Steps:
         [[0, 1], [2, 3], [4]]
         """
         pipe = self._pipeline()
-        pipe = pipe._with(Group(natural(size, "size", least=1), drop_last, pad, pipe._lists))
+        pipe = pipe._with(Group(whole_number(size, "size", least=1), drop_last, pad, pipe._lists))
         return pipe if workers is None else replace(pipe, workers=checked_workers(workers))
 
     def unbatch(self) -> Pipeline:
@@ -269,13 +269,13 @@ class Steps:
         if stop not in ("all", "first"):
             message = f"stop is 'all' or 'first', found {stop!r}"
             raise ValueError(message)
-        return self._pipeline()._of(Mix(pipes, shares, natural(seed, "seed", least=None), stop))
+        return self._pipeline()._of(Mix(pipes, shares, whole_number(seed, "seed", least=None), stop))
 
     # --- Ahead of time
 
     def prefetch(self, count: int | str = AUTO) -> Pipeline:
         """Return the same elements, made before they are asked for: so many, or as many as it takes not to wait."""
-        return self._then(_sequential_steps.Prefetch(count if count == AUTO else natural(count, "count", least=1)))
+        return self._then(_sequential_steps.Prefetch(count if count == AUTO else whole_number(count, "count", least=1)))
 
     def cache(
         self,
@@ -358,12 +358,3 @@ def checked_workers(workers: Workers) -> Workers:
     """Return workers, and raise if they cannot be."""
     _count_workers(workers)
     return workers
-
-
-def natural(number: Any, what: str, *, least: int | None = 0) -> int:
-    """Return a whole number, and raise if it is none or too small."""
-    whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
-    if not whole or (least is not None and number < least):
-        message = f"{what} is a {'whole number' if least is None else f'number from {least} up'}, found {number!r}"
-        raise ValueError(message)
-    return int(number)

@@ -16,7 +16,6 @@ from ._messages import other_message
 from ._rows import RowEncoder
 from ._schema import Schema
 from ._tensorproto import parse_tensor, serialize_tensor
-from ._words import counted, did_you_mean, listed, quoted
 
 __all__ = [
     "INTEGERS",
@@ -26,11 +25,7 @@ __all__ = [
     "RowEncoder",
     "Schema",
     "TensorProto",
-    "counted",
-    "did_you_mean",
-    "listed",
     "other_message",
     "parse_tensor",
-    "quoted",
     "serialize_tensor",
 ]

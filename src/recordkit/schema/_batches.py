@@ -11,6 +11,7 @@ from recordkit import examples
 from recordkit.columns import Batch, BytesColumn
 from recordkit.errors import SchemaError
 from recordkit.examples import Decoded, Decoder, Feature, cut
+from recordkit.wording import listed
 
 from ._flat import Flat, join
 from ._intake import gather
@@ -18,7 +19,6 @@ from ._part import missing_rows, part_of
 from ._read import Column, read
 from ._rows import flattened
 from ._wire import add_to, to_wire
-from ._words import listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -12,8 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from recordkit.errors import MissingExtraError, SchemaError
-
-from ._words import did_you_mean
+from recordkit.wording import did_you_mean
 
 INTEGERS: Final = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 FLOATS: Final = ("float16", "bfloat16", "float32", "float64")

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from recordkit.wording import quoted
+
 from . import _dtypes
-from ._words import Misfit, quoted
+from ._errors import Misfit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -15,9 +15,9 @@ from recordkit.errors import SchemaError
 from recordkit.images import checked_quality
 
 from . import _dtypes, _language
+from ._errors import Misfit, unfit
 from ._tensorproto import TENSOR_DTYPES
 from ._values import Shape, to_array, to_byte_strings, to_bytes
-from ._words import Misfit, unfit
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)

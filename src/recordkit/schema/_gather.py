@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recordkit.columns import BytesColumn, Ragged
+from recordkit.wording import counted
 
 from . import _dtypes
+from ._errors import Misfit
 from ._exact import fit
 from ._flat import Flat, byte_strings, join_items, states_of, to_offsets
 from ._items import item_converter, missing
 from ._pictures import SIGNATURES, check_stack
 from ._text import first_invalid_text
 from ._values import check_shape
-from ._words import Misfit, counted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

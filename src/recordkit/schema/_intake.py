@@ -12,10 +12,10 @@ import numpy as np
 from recordkit.columns import Ragged
 from recordkit.errors import SchemaError
 
+from ._errors import Misfit, unfit
 from ._flat import Flat, join, states_of
 from ._gather import as_column, gather_items
 from ._items import Converter, item_converter, missing
-from ._words import Misfit, unfit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

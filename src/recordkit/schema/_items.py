@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from . import _dtypes
+from ._errors import Misfit
 from ._tensorproto import TENSOR_DTYPES, serialize_tensor
 from ._values import check_shape, to_array, to_byte_strings, to_bytes, to_int
-from ._words import Misfit
 
 if TYPE_CHECKING:
     from ._layout import Layout

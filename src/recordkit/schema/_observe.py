@@ -11,11 +11,11 @@ import numpy as np
 
 from recordkit.columns import BytesColumn, Ragged
 from recordkit.errors import SchemaError
+from recordkit.wording import is_whole, quoted
 
 from . import _dtypes
 from ._fields import Field, field_from_parts
 from ._pictures import SIGNATURES
-from ._words import quoted
 
 if TYPE_CHECKING:
     from ._values import Shape
@@ -141,7 +141,7 @@ class _Seen:
         if isinstance(value, bytes | bytearray | memoryview):
             self._note_picture(bytes(value))
             return "bytes", ()
-        if isinstance(value, int) and not isinstance(value, bool):
+        if is_whole(value):
             self.low, self.high = min(self.low, value), max(self.high, value)
         dtype = next((name for kind, name in _PYTHON_TYPES.items() if isinstance(value, kind)), None) or _time(value)
         if dtype is None and hasattr(value, "__array__"):

@@ -8,7 +8,7 @@ import numpy as np
 
 from recordkit.examples import EMPTY, PRESENT, Decoded, Values
 
-from ._words import unreadable
+from ._errors import unreadable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,13 +8,14 @@ import numpy as np
 
 from recordkit.columns import BytesColumn
 from recordkit.errors import SchemaError
+from recordkit.wording import counted, shortened
 
 from . import _dtypes
+from ._errors import Misfit
 from ._flat import bytes_column, to_offsets
 from ._tensorproto import parse_tensor
 from ._text import first_invalid_text
 from ._values import check_shape, shape_text
-from ._words import Misfit, counted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -84,8 +85,7 @@ def _check_dtypes(part: Part) -> None:
 
 
 def _quoted_name(name: bytes | str) -> str:
-    text = name if isinstance(name, str) else name.decode("ascii", "replace")
-    return text if len(text) <= 20 else f"{text[:20]}..."
+    return shortened(name if isinstance(name, str) else name.decode("ascii", "replace"), 20)
 
 
 class Tensors(NamedTuple):

@@ -12,13 +12,14 @@ from recordkit import examples
 from recordkit._core import RowBuilder
 from recordkit.columns import BytesColumn
 from recordkit.errors import SchemaError
+from recordkit.wording import listed, quoted
 
 from . import _dtypes
+from ._errors import unknown_name
 from ._flat import Flat, join
 from ._intake import converter
 from ._pictures import SIGNATURES
 from ._wire import add_to, to_wire
-from ._words import listed, quoted, unknown_name
 
 if TYPE_CHECKING:
     from recordkit.examples import Values

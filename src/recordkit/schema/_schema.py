@@ -12,9 +12,9 @@ from recordkit.paths import given_path, refusing
 from . import _compare, _infer, _json, _observe, _print, _tensorflow
 from ._batches import Plan, encode_columns, encode_pieces, gather_columns
 from ._declarations import flat_fields, layouts_of
+from ._errors import unknown_name
 from ._intake import converter
 from ._rows import RowEncoder, flat_row
-from ._words import unknown_name
 
 if TYPE_CHECKING:
     import os

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recordkit.examples import EMPTY, PRESENT, Values
+from recordkit.wording import counted
 
 from ._values import shape_text
-from ._words import counted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

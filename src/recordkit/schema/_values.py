@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from recordkit.columns import BytesColumn, Ragged
+from recordkit.wording import quoted
 
 from . import _dtypes
+from ._errors import Misfit
 from ._exact import fit
 from ._pictures import SIGNATURES, check_stack, picture_bytes
-from ._words import Misfit, quoted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,6 +13,7 @@ import recordkit
 from recordkit import _core
 from recordkit.errors import StorageError, TargetExistsError
 from recordkit.schema import Schema
+from recordkit.wording import listed
 
 from . import _disk, _existing, _journal, _layers, _names, _publish, _staging
 from ._index import Fingerprint
@@ -61,7 +62,7 @@ def commit(path: str | os.PathLike[str], *, sync: bool = True) -> Written:
     begun = set(folders)
     lacking = [number for number in range(total) if _staging.part_folder(staging, number, total) not in begun]
     if lacking:
-        message = f"{target}: expected {total} parts, found {len(folders)}\n  Missing: {_numbers(lacking)}."
+        message = f"{target}: expected {total} parts, found {len(folders)}\n  Missing: {listed(lacking, most=20)}."
         raise StorageError(message, path=str(target))
     claimed = _staging.claim_parts(target, range(total), total, sync=sync)
     try:
@@ -73,7 +74,8 @@ def commit(path: str | os.PathLike[str], *, sync: bool = True) -> Written:
         unfinished = [part.number for part in claimed if not part.done]
         if unfinished:
             message = (
-                f"{target}: parts are unfinished: {_numbers(unfinished)}\n  Write them with resume=True, then commit."
+                f"{target}: parts are unfinished: {listed(unfinished, most=20)}\n"
+                "  Write them with resume=True, then commit."
             )
             raise StorageError(message, path=str(target))
         return publish_parts(target, claimed, sync=sync)
@@ -386,8 +388,3 @@ def _operation(operation: str, run: Mapping[str, Any]) -> dict[str, Any]:
         if value is not None and name not in ("kind", "overwrite", "metadata", "schema", "lineage", "mode")
     }
     return {"operation": operation, "recordkit": recordkit.__version__, "arguments": arguments}
-
-
-def _numbers(numbers: list[int]) -> str:
-    text = ", ".join(map(str, numbers[:20]))
-    return f"{text} and {len(numbers) - 20} more" if len(numbers) > 20 else text

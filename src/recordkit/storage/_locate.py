@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from recordkit.errors import StorageError
 from recordkit.paths import given_path, is_folder, mode_of
-from recordkit.schema._words import counted, did_you_mean, listed
+from recordkit.wording import counted, did_you_mean, listed
 
 from . import _disk, _names
 from ._bytes import kind_of, unreadable

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from recordkit.engines import AUTO, count
 from recordkit.errors import SchemaError
-from recordkit.sizes import parse_size
+from recordkit.wording import parse_size, whole_number
 
 from . import _compression
 from ._side_json import Unlike, anything
@@ -66,11 +66,13 @@ class Options:
             message = f"a lone file has no shards: leave {chosen[0]} out, or give a folder as the target"
             raise ValueError(message)
         for name in ("shards", "records_per_shard"):
-            _at_least(name, given[name], 1)
+            if given[name] is not None:
+                whole_number(given[name], name, least=1)
         if shards is not None and shards > MOST_SHARDS:
             message = f"shards is at most {MOST_SHARDS:,}, found {shards:,}"
             raise ValueError(message)
-        _at_least("rows", rows, 0)
+        if rows is not None:
+            whole_number(rows, "rows")
         if compression not in (None, "gzip", "zlib"):
             message = f'compression is None, "gzip" or "zlib", found {compression!r}'
             raise ValueError(message)
@@ -107,12 +109,6 @@ class Options:
         if self.compression is not None:
             decisive |= {"level": self.level, "library": _compression.library_name(self.compression)}
         return decisive
-
-
-def _at_least(name: str, value: Any, least: int) -> None:
-    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
-        message = f"{name} is a number from {least} up, found {value!r}"
-        raise ValueError(message)
 
 
 def _json_value(metadata: Mapping[str, Any]) -> dict[str, Any]:

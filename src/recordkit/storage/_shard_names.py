@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from recordkit.errors import StorageError
-from recordkit.schema._words import counted
+from recordkit.wording import counted
 
 from . import _disk, _names
 

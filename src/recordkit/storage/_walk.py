@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal, cast
 from recordkit import _core, records
 from recordkit.errors import CorruptRecordError
 from recordkit.records import CHANGED, LARGE_BYTES, NO_LIMIT
+from recordkit.wording import counted
 
 from ._bytes import check_uncut
 from ._damage import Damage
@@ -332,8 +333,8 @@ class _Walker:
 
     def _nested_damage(self, start: int, inside: list[_Found]) -> Damage:
         begin, end = inside[0][0], inside[-1][0] + inside[-1][1] + _FRAME
-        count = f"{len(inside)} record{'s' * (len(inside) != 1)}"
         done = "given all the same" if self._nested else "left out; nested=True gives them"
+        count = counted(len(inside), "record")
         words = f"{count} inside the payload of a damaged one, possibly part of its content: {done}"
         return Damage(self._path, "nested", self._outer, start + begin, end - begin, words, self._raw)
 

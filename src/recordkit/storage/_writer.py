@@ -20,7 +20,7 @@ import numpy as np
 from recordkit import progress, records
 from recordkit.errors import SchemaError, StorageError
 from recordkit.schema import Schema
-from recordkit.sizes import in_words
+from recordkit.wording import counted, format_size
 
 from . import _compression
 from ._intake import at_row, batch_rows, schema_of_columns, size_of, with_row
@@ -71,10 +71,10 @@ class Written:
     skipped: int
 
     def __str__(self) -> str:
-        records, files = _counted(self.records, "record"), _counted(self.shards, "file")
-        text = f"{self.path}: {records} in {files}, {in_words(self.bytes)}"
+        records, files = counted(self.records, "record"), counted(self.shards, "file")
+        text = f"{self.path}: {records} in {files}, {format_size(self.bytes)}"
         if self.skipped:
-            text += f"; {_counted(self.skipped, 'row')} skipped, see recordkit.quarantined({self.path!r})"
+            text += f"; {counted(self.skipped, 'row')} skipped, see recordkit.quarantined({self.path!r})"
         return text
 
 
@@ -538,10 +538,6 @@ class Writer:
 
 def _not_a_row(row: Any) -> SchemaError:
     return SchemaError(f"a row is a dict of field names and values, found {type(row).__name__}")
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'s' * (count != 1)}"
 
 
 _open: weakref.WeakSet[Writer] = weakref.WeakSet()

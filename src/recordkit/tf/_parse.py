@@ -15,7 +15,8 @@ import numpy as np
 from recordkit.columns import BytesColumn, Ragged
 from recordkit.errors import InvalidArgumentError, SchemaError
 from recordkit.examples import EMPTY, Decoded, Decoder, Feature
-from recordkit.schema._words import unreadable
+from recordkit.schema._errors import unreadable
+from recordkit.wording import counted
 
 from . import _dtypes
 from ._features import (
@@ -188,7 +189,7 @@ def _absent(name: str, own: Values, place: Place) -> NDArray[np.bool_] | None:
     assert own.states is not None
     if own.count and (own.states == EMPTY).any():
         row = int(np.flatnonzero(own.states == EMPTY)[0])
-        expected = f"{own.count} {own.kind} value{'s' * (own.count != 1)}"
+        expected = counted(own.count, f"{own.kind} value")
         advice = "The default is for records that do not have it at all."
         raise unreadable(name, expected, "an empty list", record=place.first + row, advice=advice)
     absent: NDArray[np.bool_] = own.states < EMPTY

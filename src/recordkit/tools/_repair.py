@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from recordkit import progress, records
 from recordkit.errors import CorruptRecordError, StorageError, TargetExistsError, WrongFileError
 from recordkit.paths import given_path, is_folder, mode_of
-from recordkit.sizes import in_words
 from recordkit.storage import Manifest, _disk, _names, create
 from recordkit.storage._bytes import LocalFile
 from recordkit.storage._damage import Damage
@@ -24,6 +23,7 @@ from recordkit.storage._segments import Gap, segments
 from recordkit.storage._side_json import to_bytes
 from recordkit.storage._sniff import compression_of
 from recordkit.storage._walk import walk
+from recordkit.wording import counted, format_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,16 +70,14 @@ class Repaired:
         return not self.lost and not self.notes
 
     def __str__(self) -> str:
-        count = f"{self.recovered:,} record{'s' * (self.recovered != 1)}"
-        lines = [f"{self.src}: {count} recovered, now in {self.dst}"]
+        lines = [f"{self.src}: {counted(self.recovered, 'record')} recovered, now in {self.dst}"]
         if not self.ok and not self.recovered:
             lines = [f"{self.src}: no record is intact; {self.dst} was not written"]
         lines += self.advice.splitlines() if self.advice is not None else []
         if self.ok:
             lines.append("nothing was wrong")
         elif self.lost:
-            places = f"{len(self.lost):,} place{'s' * (len(self.lost) != 1)}"
-            lines.append(f"{in_words(self.lost_bytes)} lost in {places}")
+            lines.append(f"{format_size(self.lost_bytes)} lost in {counted(len(self.lost), 'place')}")
         damages = sorted((*self.lost, *self.notes), key=lambda damage: (damage.record, damage.offset))
         lines += [str(damage).removeprefix(f"{damage.path}: ") for damage in damages[:_SHOWN]]
         if damages[_SHOWN:]:

@@ -11,7 +11,8 @@ import numpy as np
 
 from recordkit.columns import BytesColumn
 from recordkit.errors import SchemaError
-from recordkit.schema import INTEGERS, Field, Schema, counted, did_you_mean, listed, quoted
+from recordkit.schema import INTEGERS, Field, Schema
+from recordkit.wording import counted, did_you_mean, listed, quoted, shortened
 
 from ._bound import one_field
 from ._pieces import blank_row, one_row, optional_field, or_optional, rows_at, taken
@@ -133,7 +134,7 @@ def _check_nulls(name: str, column: str, keys: Filled, values: Filled, typed: An
     if values.valid is None or typed.optional:
         return
     where = np.flatnonzero(~values.valid)
-    shown = _named_keys(keys.column[int(row)] for row in where[:_MOST_KEYS])
+    shown = ", ".join(_shown(keys.column[int(row)]) for row in where[:_MOST_KEYS])
     message = (
         f"{name}: no value in {counted(len(where), 'row')} of the table's column {column!r}, with key {shown}\n"
         f"  Fill them, or say dtype={or_optional(typed)} to leave the field missing there."
@@ -232,10 +233,9 @@ def _index(name: str, column: str, keys: Filled) -> _Numbers | _Strings:
         message = f"{name}: the table's column {column!r} is {_dtype_of(keys)}\n  A key is an integer or a string."
         raise SchemaError(message, field=name)
     if repeats:
-        shown = _named_keys(repeats[:_MOST_KEYS])
-        more = f" and {len(repeats) - _MOST_KEYS:,} more" if len(repeats) > _MOST_KEYS else ""
+        shown = listed(map(_shown, repeats), most=_MOST_KEYS)
         message = (
-            f"{name}: more than one row of the table has {column} {shown}{more}\n"
+            f"{name}: more than one row of the table has {column} {shown}\n"
             f"  Which of them is meant cannot be known. Keep one row a key."
         )
         raise SchemaError(message, field=name)
@@ -247,8 +247,7 @@ def _named_keys(keys: Iterable[Any]) -> str:
 
 
 def _shown(key: Any) -> str:
-    text = repr(key.item() if isinstance(key, np.generic) else key)
-    return text if len(text) <= 60 else f"{text[:60]}..."
+    return shortened(repr(key.item() if isinstance(key, np.generic) else key))
 
 
 class _Numbers(NamedTuple):

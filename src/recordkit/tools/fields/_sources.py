@@ -20,6 +20,7 @@ from recordkit.columns import Batch, BytesColumn, Ragged
 from recordkit.dataset import Dataset
 from recordkit.errors import SchemaError
 from recordkit.schema import Array, Field, Schema, TensorProto
+from recordkit.wording import listed
 
 from ._bound import AnyField, Bound, Failure, OnError, one_field, value_mask
 from ._computed import Computed, bind_computed
@@ -309,6 +310,6 @@ def _bind_aligned(name: str, source: Aligned, declared: AnyField | None, records
 
 def _check_there(name: str, column: str, there: Sequence[str]) -> None:
     if column not in there:
-        known = f"It has {', '.join(there[:8])}." if there else "Its records have no fields."
+        known = f"It has {listed(there)}." if there else "Its records have no fields."
         message = f"{name}: there is no field {column!r} in the other dataset\n  {known} Or rk.Aligned(dataset, field)."
         raise SchemaError(message, field=name)

@@ -17,7 +17,8 @@ import numpy as np
 from recordkit.columns import Batch, BytesColumn, Ragged
 from recordkit.dataset import Dataset
 from recordkit.errors import MissingExtraError, SchemaError, StorageError
-from recordkit.schema import INTEGERS, Field, Schema, did_you_mean, listed
+from recordkit.schema import INTEGERS, Field, Schema
+from recordkit.wording import did_you_mean, listed
 
 from ._pieces import optional_field
 

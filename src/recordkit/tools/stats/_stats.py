@@ -16,7 +16,7 @@ from recordkit.engines import AUTO, count
 from recordkit.errors import SchemaError
 from recordkit.pipeline import Pipeline
 from recordkit.schema import Schema
-from recordkit.sizes import in_words
+from recordkit.wording import counted, format_size
 
 from ._contents import Top
 from ._fields import Gatherer
@@ -63,7 +63,7 @@ class Stats:
         return self.total > self.rows
 
     def __str__(self) -> str:
-        head = f"{self.rows:,} record{'s' * (self.rows != 1)}"
+        head = counted(self.rows, "record")
         if self.sampled:
             head += f", a sample of {self.total:,}"
         return "\n".join(
@@ -260,7 +260,7 @@ def _bytes_cells(sizes: Summary) -> list[str]:
 
 
 def _size(value: float) -> str:
-    return in_words(round(value)) if value >= 1000 else f"{value:.4g} B"
+    return format_size(round(value)) if value >= 1000 else f"{value:.4g} B"
 
 
 def number(value: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from recordkit.sizes import in_words
+from recordkit.wording import counted, format_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,7 +76,7 @@ class FileReport:
     def _headline(self) -> str:
         if self.verdict in ("sound", "damaged"):
             what = "record" if self.ok else "sound record"
-            return f"{self.verdict}, {_counted(self.records, what)} in {in_words(self.bytes)}"
+            return f"{self.verdict}, {counted(self.records, what)} in {format_size(self.bytes)}"
         return self.verdict.replace("_", " ")
 
     def _lines(self) -> Iterator[str]:
@@ -142,11 +142,11 @@ class Verified:
         return "\n  ".join([*lines, *self.notes])
 
     def _headline(self, bad: int) -> str:
-        what = f"{_counted(len(self.files), 'file')}, {_counted(self.records, 'sound record')}, {in_words(self.bytes)}"
+        what = f"{counted(len(self.files), 'file')}, {counted(self.records, 'sound record')}, {format_size(self.bytes)}"
         if self.ok:
             return f"{what}: all is sound"
-        found = [f"{_counted(bad, 'file')} not sound"] * bool(bad)
-        found += [_counted(len(self.problems), "problem")] * bool(self.problems)
+        found = [f"{counted(bad, 'file')} not sound"] * bool(bad)
+        found += [counted(len(self.problems), "problem")] * bool(self.problems)
         return f"{what}: {', '.join(found)}"
 
 
@@ -156,7 +156,3 @@ def _plain(file: FileReport) -> dict[str, Any]:
 
 def _indented(text: str) -> str:
     return text.replace("\n", "\n  ")
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'s' * (number != 1)}"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordkit.sizes import in_words, parse_size
+from recordkit.wording import format_size, parse_size
 
 
 class TestParsing:
@@ -52,8 +52,8 @@ class TestWords:
         ],
     )
     def test_sizes_are_short(self, size: int, words: str) -> None:
-        assert in_words(size) == words
+        assert format_size(size) == words
 
     @given(st.integers(1, 10**14))
     def test_what_is_said_is_about_right(self, size: int) -> None:
-        assert abs(parse_size(in_words(size).replace("bytes", "").replace("byte", "")) - size) <= size / 100
+        assert abs(parse_size(format_size(size).replace("bytes", "").replace("byte", "")) - size) <= size / 100

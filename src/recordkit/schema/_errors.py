@@ -1,21 +1,18 @@
-"""Words: how a schema's errors are put together, in one place.
+"""Errors: how a schema's errors are made, in one place.
 
 A check that finds a value unfit seldom knows where the value came from. It raises `Misfit`, which holds what was found
-and what to do about it; whoever knows the field and the row turns that into a `SchemaError`.
+and what to do about it; a caller that knows the field and the row makes a `SchemaError` of it.
 """
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING
 
 from recordkit.errors import SchemaError
+from recordkit.wording import did_you_mean, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-# Values are quoted in errors, payloads never are: a longer text is cut here.
-_LONGEST_QUOTE = 60
 
 
 class Misfit(Exception):  # noqa: N818  (a finding, on its way to becoming a SchemaError)
@@ -73,45 +70,3 @@ def unknown_name(name: str, known: Iterable[str], *, what: str = "the schema") -
     names = list(known)
     hint = did_you_mean(name, names) or (f"It has {listed(names)}." if names else "It has no fields.")
     return SchemaError(f"{name}: not in {what}\n  {hint}", field=name)
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return a question that offers the nearest of `known`, or an empty string."""
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
-    return f"Did you mean {close[0]!r}?" if close else ""
-
-
-def listed(names: Iterable[str], *, most: int = 8) -> str:
-    """Return names as a short list.
-
-    >>> listed(["id", "label"]), listed("abcdef", most=2)
-    ('id, label', 'a, b and 4 more')
-    """
-    shown = list(names)
-    rest = len(shown) - most
-    return ", ".join(shown) if rest <= 0 else f"{', '.join(shown[:most])} and {rest} more"
-
-
-def counted(number: int, what: str) -> str:
-    """Return a number of things.
-
-    >>> counted(1, "byte"), counted(2, "byte")
-    ('1 byte', '2 bytes')
-    """
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
-def quoted(value: object) -> str:
-    """Return a value as it may stand in an error: short, and never a payload.
-
-    >>> quoted(300), quoted("cat"), quoted(b"abc"), quoted([1, 2])
-    ('300', "'cat'", '3 bytes', 'list')
-    """
-    if isinstance(value, bytes | bytearray | memoryview):
-        return counted(len(value), "byte")
-    if not isinstance(value, bool | int | float | complex | str):
-        return type(value).__name__
-    if isinstance(value, int) and not -(10**30) < value < 10**30:
-        return f"an integer of {value.bit_length()} bits"  # str() of a very long one is refused by Python
-    text = repr(value)
-    return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}..."
