@@ -33,10 +33,10 @@ def beside(folder: str | Path, *, size: int, patch: pytest.MonkeyPatch) -> _ahea
     """The layer of a dataset with one file, read in pieces of so many records."""
     patch.setattr(_ahead, "_PIECE_RECORDS", size)
     ds = rk.open(folder)
-    making = ds._records.making(None)
+    making = ds.sequence.making(None)
     assert isinstance(making, Layered)
     ((layer, columns),) = making.added
-    return ds._records.stack.ahead(layer, columns, ds.shards[0])
+    return ds.sequence.stack.ahead(layer, columns, ds.shards[0])
 
 
 ranges = st.tuples(st.integers(0, RECORDS), st.integers(0, RECORDS)).map(lambda ends: (min(ends), max(ends)))

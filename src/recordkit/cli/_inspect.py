@@ -94,7 +94,7 @@ def inspect(dataset: Dataset) -> Facts:
     if other is not None:
         survey = replace(survey, message="other", features={}, lists={})
     schema, problem = _schema(dataset, survey, chunk)
-    if dataset._records.stack:
+    if dataset.sequence.stack:
         schema = dataset.schema  # with what was added, without what was hidden
         batches: Iterable[Batch] = _spread(dataset, chosen, -(-len(chunk) // len(chosen)))
     else:
@@ -103,7 +103,7 @@ def inspect(dataset: Dataset) -> Facts:
     pipe = any(isinstance(file.file, PipeFile) for file in files)
     total = sum(count for _, count in parts if count is not None) if pipe else _count(dataset, damage)
     return Facts(
-        name=dataset._name,
+        name=dataset.name,
         files=files,
         bytes=None if pipe else sum(file.file.size for file in files),
         records=total,
@@ -113,13 +113,13 @@ def inspect(dataset: Dataset) -> Facts:
         chunk=chunk,
         survey=survey,
         schema=schema,
-        declared=dataset._records.known is not None,
+        declared=dataset.sequence.known is not None,
         stats=stats,
-        layers=tuple(_layer_words(layer) for layer in dataset._records.stack.layers),
+        layers=tuple(_layer_words(layer) for layer in dataset.sequence.stack.layers),
         damage=tuple(damage),
         problem=problem,
         splits={name: len(paths) for name, paths in dataset.splits.items()},
-        changed=dataset if dataset._records.stack else None,
+        changed=dataset if dataset.sequence.stack else None,
     )
 
 
@@ -149,7 +149,7 @@ def _joined(chunks: list[Chunk]) -> Chunk:
 
 def _spread(dataset: Dataset, chosen: Sequence[RecordFile], count: int) -> Iterator[Batch]:
     """Yield the first records of some files, with what was changed beside them."""
-    ends = dataset._records.ends.tolist()
+    ends = dataset.sequence.ends.tolist()
     starts = dict(zip(dataset.shards, [0, *ends], strict=False))
     stops = dict(zip(dataset.shards, ends, strict=True))
     for file in chosen:
@@ -166,8 +166,8 @@ def _as_damage(error: CorruptRecordError, file: RecordFile) -> Damage:
 
 
 def _schema(dataset: Dataset, survey: Survey, chunk: Chunk) -> tuple[Schema | None, str | None]:
-    if dataset._records.known is not None:
-        return dataset._records.known, None
+    if dataset.sequence.known is not None:
+        return dataset.sequence.known, None
     if survey.message == "other" or not (survey.features or survey.lists):
         return None, None
     try:

@@ -50,7 +50,7 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
     elif args.form == "tf":
         screen.print(_tensorflow(schema))
     else:
-        _table(schema, screen, told=dataset._records.known is None)
+        _table(schema, screen, told=dataset.sequence.known is None)
     return 0
 
 

@@ -51,8 +51,8 @@ class Dataset(Steps):
     [[3, 4, 5, 6], [7, 8, 9]]
     """
 
-    _records: Records
-    _name: str
+    sequence: Records
+    name: str
     _names: tuple[str, ...] | None = None
     _parse: Callable[[bytes], Any] | None = None
     _start: int = 0
@@ -67,7 +67,7 @@ class Dataset(Steps):
     @property
     def schema(self) -> Schema | None:
         """The names and types of the fields; None if the payloads are no Examples."""
-        schema = self._records.schema
+        schema = self.sequence.schema
         return schema if schema is None or self._names is None else schema.select(*self._names)
 
     @property
@@ -78,28 +78,28 @@ class Dataset(Steps):
     @property
     def shards(self) -> tuple[RecordFile, ...]:
         """The files."""
-        return self._records.files
+        return self.sequence.files
 
     @property
     def damage(self) -> tuple[Damage, ...]:
         """What was passed over so far, with `on_error="skip"` or a function."""
-        return self._records.log.damage
+        return self.sequence.log.damage
 
     def __len__(self) -> int:
         if any(isinstance(file.file, PipeFile) for file in self.shards):
-            message = f"{self._name}: a pipe is read once, and has no length before its end"
+            message = f"{self.name}: a pipe is read once, and has no length before its end"
             raise TypeError(message)  # what `list` takes for an answer
         start, stop = self._range()
         return stop - start
 
     def _range(self) -> tuple[int, int]:
-        count = self._records.count
+        count = self.sequence.count
         stop = count if self._stop is None else min(self._stop, count)
         return min(self._start, stop), stop
 
     @cached_property
     def _making(self) -> Making:
-        making = self._records.making(self._names) if self._parse is None else None
+        making = self.sequence.making(self._names) if self._parse is None else None
         return making or Payloads(self._parse)
 
     # --- Which of it
@@ -110,23 +110,29 @@ class Dataset(Steps):
         Raises:
             SchemaError: There is no such field.
         """
-        schema = self._needed_schema()
+        schema = self.needed_schema
         schema.select(*names)
         return replace(self, _names=names)
 
     def drop(self, *names: str) -> Dataset:
         """Return the dataset without these fields."""
-        return replace(self, _names=self._needed_schema().drop(*names).names)
+        return replace(self, _names=self.needed_schema.drop(*names).names)
 
-    def _needed_schema(self) -> Schema:
+    @property
+    def needed_schema(self) -> Schema:
+        """The schema. Internal to recordkit, like `sequence` and `name`.
+
+        Raises:
+            SchemaError: There is none: the records are read as payloads.
+        """
         schema = self.schema if self._parse is None else None
         if schema is None:
-            message = f"{self._name}: these records have no fields: they are read as payloads{self._looks_like()}"
+            message = f"{self.name}: these records have no fields: they are read as payloads{self._looks_like()}"
             raise SchemaError(message)
         return schema
 
     def _looks_like(self) -> str:
-        other = None if self._parse is not None else self._records.other_message
+        other = None if self._parse is not None else self.sequence.other_message
         advice = "With the class of a message: recordkit.open(path, parse=Message.FromString)."
         return "" if other is None else f", and look like {other}\n  {advice}"
 
@@ -148,10 +154,10 @@ class Dataset(Steps):
             index, (start, stop) = int(index), self._range()
             number = index + start if index >= 0 else index + stop
             if not start <= number < stop:
-                message = f"{self._name}: record {index} of {stop - start}"
+                message = f"{self.name}: record {index} of {stop - start}"
                 raise IndexError(message)
-            return self._records.row(number, self._making)
-        return self._records.many(self._numbers(index), self._making)
+            return self.sequence.row(number, self._making)
+        return self.sequence.many(self._numbers(index), self._making)
 
     def _numbers(self, index: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Return the numbers of records that an index means."""
@@ -160,22 +166,22 @@ class Dataset(Steps):
         if isinstance(index, slice):
             return np.arange(*index.indices(count), dtype=np.int64) + start
         if isinstance(index, str):
-            message = f"{self._name}: a dataset is indexed by numbers; ds.select({index!r}) gives one of its fields"
+            message = f"{self.name}: a dataset is indexed by numbers; ds.select({index!r}) gives one of its fields"
             raise TypeError(message)
         numbers = np.asarray(index)
         if numbers.dtype == np.bool_ and numbers.ndim == 1:
             if len(numbers) != count:
-                message = f"{self._name}: a mask of {len(numbers)} for {count} records"
+                message = f"{self.name}: a mask of {len(numbers)} for {count} records"
                 raise IndexError(message)
             return np.flatnonzero(numbers).astype(np.int64) + start
         if not numbers.size:
             numbers = numbers.astype(np.int64)
         if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
-            message = f"{self._name}: expected a number, a slice, or a list or array of numbers, found {index!r:.80}"
+            message = f"{self.name}: expected a number, a slice, or a list or array of numbers, found {index!r:.80}"
             raise TypeError(message)
         wrong = np.flatnonzero((numbers >= count) | (numbers < -count))
         if len(wrong):
-            message = f"{self._name}: record {numbers[wrong[0]]} of {count}"
+            message = f"{self.name}: record {numbers[wrong[0]]} of {count}"
             raise IndexError(message)
         numbers = numbers.astype(np.int64)
         return np.where(numbers < 0, numbers + stop, numbers + start)
@@ -198,7 +204,7 @@ class Dataset(Steps):
 
     @property
     def _source(self) -> RecordSource:
-        return RecordSource(self._records, self._making, self._name, self._start, self._stop)
+        return RecordSource(self.sequence, self._making, self.name, self._start, self._stop)
 
     def _pipeline(self) -> Pipeline:
         return Pipeline(self._source, workers=self._threads)
@@ -211,10 +217,10 @@ class Dataset(Steps):
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Offer the dataset to Arrow as a stream of record batches: pyarrow, polars, pandas and duckdb take it."""
-        schema = self._needed_schema()
+        schema = self.needed_schema
         fields = {**schema.fields, **schema.sequences}
         optional = {name for name, declared in fields.items() if declared.optional}
-        return arrow_stream(self._making.joined([]), self.batch(self._records.rows_in(_ARROW_BYTES)), optional)
+        return arrow_stream(self._making.joined([]), self.batch(self.sequence.rows_in(_ARROW_BYTES)), optional)
 
     def to_arrow(self) -> Any:
         """Return a `pyarrow.Table`."""

@@ -36,7 +36,7 @@ def _headline(dataset: Dataset) -> str:
         parts.append(_bytes(sum(file.file.size for file in files)))
     if all(file.shard is not None for file in files):
         parts.insert(0, counted(len(dataset), "record"))
-    return f"{dataset._name}: {', '.join(parts)}"
+    return f"{dataset.name}: {', '.join(parts)}"
 
 
 def _fields(dataset: Dataset) -> Iterator[str]:

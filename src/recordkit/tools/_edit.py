@@ -89,7 +89,7 @@ def _baked(
     lineage = _jobs.lineage_of(dataset, operation, **arguments)
     origin = origin_of(options.pop("path"), dataset, out)
     target = _jobs.Target(os.fspath(out), schema, {}, **options, lineage=lineage, origin=origin)
-    written, _ = _jobs.run(dataset._records, change, target, workers, splits=splits_of(dataset))
+    written, _ = _jobs.run(dataset.sequence, change, target, workers, splits=splits_of(dataset))
     return Changed(os.fspath(out), written, tuple(fields))
 
 
@@ -115,7 +115,7 @@ def bake(
     """
     dataset = open(path)
     options = {"path": path, "workers": workers, "resume": resume, "overwrite": overwrite, "sync": sync}
-    return _baked(dataset, Editing(), dataset._needed_schema(), out, (), operation=("bake", {}), **options)
+    return _baked(dataset, Editing(), dataset.needed_schema, out, (), operation=("bake", {}), **options)
 
 
 def drop_fields(
@@ -145,7 +145,7 @@ def drop_fields(
         with changing_dataset(path) as dataset:
             return _hidden(dataset, gone, sync=sync)
     dataset = open(path)
-    schema = dataset._needed_schema()
+    schema = dataset.needed_schema
     left = schema.drop(*gone)
     drop = frozenset(feature for name in gone for feature in schema.wire_names(name))
     options = {"path": path, "workers": workers, "resume": resume, "overwrite": overwrite, "sync": sync}
@@ -155,9 +155,9 @@ def drop_fields(
 
 def _hidden(dataset: Dataset, gone: Sequence[str], *, sync: bool) -> Changed:
     """Take fields away beside the records."""
-    dataset._needed_schema().drop(*gone)
-    layers = _made_of(gone, dataset._records)
-    where, count = dataset._name, len(dataset)  # counted while all of it is there
+    dataset.needed_schema.drop(*gone)
+    layers = _made_of(gone, dataset.sequence)
+    where, count = dataset.name, len(dataset)  # counted while all of it is there
     # One rename does it, of a layer into place or out of it: where several go, all is hidden before.
     alone = len(layers) == 1 and set(gone) <= set(layers[0].schema.names)
     if not alone:
@@ -224,7 +224,7 @@ def rename_fields(
     ('y',)
     """
     dataset = open(path)
-    schema = dataset._needed_schema()
+    schema = dataset.needed_schema
     schema.select(*names)
     fields = {names.get(name, name): declared for name, declared in schema.fields.items()}
     sequences = {names.get(name, name): declared for name, declared in schema.sequences.items()}
@@ -306,7 +306,7 @@ def filter(  # noqa: A001 - the verb that a user would say
     3
     """
     dataset = open(path)
-    schema = dataset._needed_schema()
+    schema = dataset.needed_schema
     keep, needed = _condition(where, schema, reads)
     options = {"path": path, "workers": workers, "resume": resume, "overwrite": overwrite, "sync": sync}
     operation = ("filter", {"where": where if isinstance(where, str) else _called(where)})
@@ -389,7 +389,7 @@ def _deleted(
     dataset: Dataset, where: str | Callable[[dict[str, Any]], Any], reads: Sequence[str] | None, *, sync: bool
 ) -> Changed:
     """Delete records beside them."""
-    records, schema = dataset._records, dataset._needed_schema()
+    records, schema = dataset.sequence, dataset.needed_schema
     keep, needed = _condition(where, schema, reads)
     making = making_of(records.own_schema or Schema({}), records.stack, needed)
     deleted: dict[str, NDArray[np.int64]] = {}
@@ -406,7 +406,7 @@ def _deleted(
             deleted[file.file.path.name] = numbers
     count = sum(map(len, deleted.values()))
     if not count:
-        return Changed(dataset._name, 0, ())
+        return Changed(dataset.name, 0, ())
     folder = layer_folder(dataset, "deleted", sync=sync)
     written = write_layer(folder, _facts(dataset, deleted=deleted), sync=sync, mode=_mode_of(dataset))
     return Changed(str(written), count, ())

@@ -90,7 +90,7 @@ class Origin:
     @classmethod
     def of(cls, path: Any, dataset: Dataset, folder: Path) -> Origin:
         """Return what a dataset is now."""
-        layers = tuple(layer.path for layer in dataset._records.stack.layers)
+        layers = tuple(layer.path for layer in dataset.sequence.stack.layers)
         return cls(path, folder, tuple(map(_facts_of, dataset.shards)), layers)
 
     @contextmanager
@@ -109,7 +109,7 @@ class Origin:
         Raises:
             StorageError: They are.
         """
-        beside = tuple(layer.path for layer in now._records.stack.layers)
+        beside = tuple(layer.path for layer in now.sequence.stack.layers)
         if tuple(map(_facts_of, now.shards)) != self.files or (layers and beside != self.layers):
             message = (
                 f"{self.path}: the dataset has been changed while something was being made of it\n"
@@ -222,14 +222,14 @@ def lineage_of(dataset: Dataset, operation: str, **arguments: Any) -> list[Mappi
     digest = hashlib.blake2b(digest_size=16)
     for file in dataset.shards:
         digest.update(file.digest.encode())
-    for layer in dataset._records.stack.layers:
+    for layer in dataset.sequence.stack.layers:
         for beside in layer.files.values():
             digest.update(beside.digest.encode())
         digest.update(repr(sorted(layer.hides)).encode())
         for name, numbers in sorted(layer.deleted.items()):
             digest.update(os.fsencode(name) + numbers.tobytes())
     made = {"operation": operation, "recordkit": recordkit.__version__, "arguments": arguments}
-    return [*dataset.lineage, made | {"source": dataset._name, "source_digest": digest.hexdigest()}]
+    return [*dataset.lineage, made | {"source": dataset.name, "source_digest": digest.hexdigest()}]
 
 
 def name_of(file: RecordFile) -> str:

@@ -29,8 +29,8 @@ def overview(source: Source) -> dict[str, Any]:
         for each in sorted(shard.damage.values(), key=lambda each: each.offset)
     ]
     return {
-        "name": dataset._name,
-        "title": Path(dataset._name).name or dataset._name,
+        "name": dataset.name,
+        "title": Path(dataset.name).name or dataset.name,
         "records": source.count,
         "counted": (source.ends or [0])[-1],
         "bytes": sum(sizes),

@@ -66,9 +66,9 @@ class Source:
     def __init__(self, where: Any, *, split: str | None = None) -> None:
         self.where = where
         self.dataset = open_dataset(where, split=split, on_error="skip")
-        self._records = self.dataset._records
+        self._records = self.dataset.sequence
         if any(isinstance(file.file, PipeFile) for file in self.dataset.shards):
-            message = f"{self.dataset._name}: a pipe is read once, and cannot be looked around in\n  Save it to a file."
+            message = f"{self.dataset.name}: a pipe is read once, and cannot be looked around in\n  Save it to a file."
             raise StorageError(message)
         self.shards = [Shard(file, self._records.stack) for file in self.dataset.shards]
         self._ready = threading.Condition()

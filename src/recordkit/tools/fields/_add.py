@@ -116,7 +116,7 @@ def add_fields(
         message = "there is no field to add: give a source for each name"
         raise ValueError(message)
     dataset = open(path)
-    records, schema = dataset._records, dataset._needed_schema()
+    records, schema = dataset.sequence, dataset.needed_schema
     bound = [bind(name, source, schema, len(dataset)) for name, source in fields.items()]
     new = Schema({source.name: source.field for source in bound})
     values = {name: token for name, source in fields.items() if (token := _token(source)) is not None}
@@ -137,7 +137,7 @@ def add_fields(
 
     def check(origin: _jobs.Origin, now: Dataset) -> None:
         origin.check(now, layers=False)
-        own, seen = records.stack.owners(records.own_schema), now._records.stack.owners(now._records.own_schema)
+        own, seen = records.stack.owners(records.own_schema), now.sequence.stack.owners(now.sequence.own_schema)
         for name in (*new.names, *replaced):
             if _path_of(own.get(name)) != _path_of(seen.get(name)) or (name in own) != (name in seen):
                 message = (
@@ -145,7 +145,7 @@ def add_fields(
                     "  Nothing was added. Look at what is there now before doing it again."
                 )
                 raise SchemaError(message, field=name, path=str(path))
-        _replaced(now._needed_schema(), new, replace=replace, path=str(path))
+        _replaced(now.needed_schema, new, replace=replace, path=str(path))
 
     name = folder.name.partition("-")[2] or folder.name
     if workers == AUTO and not change.reads and len(dataset) < _FEW * len(records.files):
@@ -233,7 +233,7 @@ def folder_of(dataset: Dataset) -> Path:
     folders = {file.file.path.parent for file in dataset.shards if isinstance(file.file, LocalFile)}
     if len(folders) != 1:
         message = (
-            f"{dataset._name}: its files are in {len(folders)} folders, and changes are kept with the files\n"
+            f"{dataset.name}: its files are in {len(folders)} folders, and changes are kept with the files\n"
             "  Say where to keep it: overlay=; or write new files: out=."
         )
         raise StorageError(message)
