@@ -11,8 +11,7 @@ import numpy as np
 
 from recordkit.errors import InvalidArgumentError
 
-from . import _dtypes
-from ._dtypes import as_dtype
+from ._dtypes import as_dtype, string
 from ._elements import Failed, Row, columns_of, failure_in, leaves, mapped
 from ._ragged import RaggedTensor, splits_of
 from ._sparse import SparseTensor
@@ -122,7 +121,7 @@ def _padded(column: list[Any], shape: Any, fill: Any) -> Any:
     arrays = _arrays(column)
     sizes = _sizes(arrays, shape, column[0])
     dtype = as_dtype(column[0].dtype)
-    blank: Any = b"" if dtype is _dtypes.string else 0
+    blank: Any = b"" if dtype is string else 0
     whole = np.empty((len(arrays), *sizes), arrays[0].dtype)
     whole[...] = blank if fill is None else filling(fill, dtype)
     for at, array in enumerate(arrays):

@@ -18,8 +18,8 @@ from recordkit.errors import InvalidArgumentError
 from recordkit.paths import given_path
 from recordkit.pipeline import Pipeline, Prefetch, from_generator
 
-from . import _batches, _dtypes, _names, _specs
-from ._dtypes import as_dtype
+from . import _batches, _names, _specs
+from ._dtypes import as_dtype, int64, string
 from ._elements import Failed, failure_in, leaves, mapped, numpy_of, plain, restored, shown, tensors
 from ._flows import (
     Alike,
@@ -105,7 +105,7 @@ class Dataset:
     # --- Where elements come from
 
     @staticmethod
-    def range(*args: Any, output_type: DTypeLike = _dtypes.int64, name: str | None = None) -> Dataset:
+    def range(*args: Any, output_type: DTypeLike = int64, name: str | None = None) -> Dataset:
         """Return the numbers that Python's `range` gives."""
         bounds = [_whole_number(arg, "range") for arg in args]
         if not 1 <= len(bounds) <= 3:
@@ -369,7 +369,7 @@ class Dataset:
         self,
         batch_size: Any,
         drop_remainder: bool = False,
-        row_splits_dtype: DTypeLike = _dtypes.int64,
+        row_splits_dtype: DTypeLike = int64,
         name: str | None = None,
     ) -> Dataset:
         """Return `batch_size` elements at a time, as ragged tensors where sizes are not known beforehand.
@@ -403,7 +403,7 @@ class Dataset:
     def enumerate(self, start: Any = 0, name: str | None = None) -> Dataset:
         """Return each element with its number."""
         pipe = self._pipe.enumerate()._with(Make(partial(_numbered, _whole_number(start, "enumerate"))))
-        return Dataset(pipe, self._count, (TensorSpec([], _dtypes.int64), self._spec))
+        return Dataset(pipe, self._count, (TensorSpec([], int64), self._spec))
 
     # --- Ahead of time
 
@@ -596,8 +596,8 @@ def _texts(names: Any) -> list[str]:
         return [given_path(names)]
     if isinstance(names, list | tuple):
         names = [os.fsencode(given_path(name)) if isinstance(name, str | os.PathLike) else name for name in names]
-    tensor = convert_to_tensor(names, dtype_hint=_dtypes.string)
-    if tensor.dtype != _dtypes.string and np.size(tensor):
+    tensor = convert_to_tensor(names, dtype_hint=string)
+    if tensor.dtype != string and np.size(tensor):
         message = f"expected names of files, found {tensor.dtype.name}"
         raise TypeError(message)
     return [os.fsdecode(name) for name in np.asarray(tensor).reshape(-1).tolist()]

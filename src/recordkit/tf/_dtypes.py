@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from typing import TypeAlias
-
-    DTypeLike: TypeAlias = "DType | str | np.dtype[Any] | type[Any]"
+DTypeLike: TypeAlias = "DType | str | np.dtype[Any] | type[Any]"
 
 _INTEGERS: Final = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 _FLOATS: Final = ("float16", "bfloat16", "float32", "float64")

@@ -10,7 +10,7 @@ from recordkit.paths import given_path, refusing
 from recordkit.storage._bytes import open_regular
 from recordkit.storage._disk import make_folder, replace_file
 
-from ._raw import one_string, string_tensor
+from ._tensor import one_string, string_tensor
 
 if TYPE_CHECKING:
     from ._tensor import Tensor

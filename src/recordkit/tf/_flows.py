@@ -41,8 +41,8 @@ from recordkit.pipeline import (
 from recordkit.pipeline._cache import Cached, fingerprint_at, opened
 from recordkit.pipeline._order import Said
 
-from . import _dtypes
 from ._batches import batch_of, ragged_batches
+from ._dtypes import bool_
 from ._elements import Failed, returned, shown, tensors
 from ._specs import UNKNOWN, joined, spec_of
 from ._tensor import Tensor
@@ -205,7 +205,7 @@ class Keep(Filter):
 def _answer(result: Any) -> bool:
     """Return what a predicate has answered, which must be a bool: None, or a number, is a mistake."""
     answer = tensors(result)
-    if not isinstance(answer, Tensor) or answer.dtype is not _dtypes.bool_ or answer.ndim:
+    if not isinstance(answer, Tensor) or answer.dtype is not bool_ or answer.ndim:
         found = f"{answer.dtype.name} of shape {answer.shape}" if isinstance(answer, Tensor) else type(answer).__name__
         message = f"the predicate must return a scalar of bool, found {found}\n  Compare: n > 0, or text == b'yes'."
         raise ValueError(message)

@@ -11,8 +11,7 @@ import numpy as np
 from recordkit.errors import SchemaError
 from recordkit.pipeline import begun
 
-from . import _dtypes
-from ._dtypes import as_dtype
+from ._dtypes import as_dtype, string
 from ._elements import Failed, mapped
 from ._ragged import RaggedTensor
 from ._shape import RaggedTensorSpec, SparseTensorSpec, TensorSpec
@@ -90,7 +89,7 @@ def _tensor(value: Any, spec: Any, where: str) -> Any:
 
 def _array(value: Any, dtype: Any, where: str) -> Any:
     try:
-        if dtype is _dtypes.string:
+        if dtype is string:
             return object_array(value.tolist() if isinstance(value, np.ndarray) else value)
         return np.array(value, dtype.numpy)  # a copy: the generator may use its array for the next one
     except (TypeError, ValueError):

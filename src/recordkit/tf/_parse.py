@@ -18,7 +18,7 @@ from recordkit.examples import EMPTY, Decoded, Decoder, Feature
 from recordkit.schema._errors import unreadable
 from recordkit.wording import counted
 
-from . import _dtypes
+from ._dtypes import DType, float32, int64, string
 from ._features import (
     FixedLenFeature,
     FixedLenSequenceFeature,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 Description: TypeAlias = "Mapping[str, AnyFeature]"
 
-_KINDS: Final[dict[_dtypes.DType, Kind]] = {_dtypes.int64: "int64", _dtypes.float32: "float", _dtypes.string: "bytes"}
+_KINDS: Final[dict[DType, Kind]] = {int64: "int64", float32: "float", string: "bytes"}
 _DTYPE_OF: Final = {"int64": "tf.int64", "float": "tf.float32", "bytes": "tf.string"}
 
 
@@ -165,7 +165,7 @@ def _sizes(name: str, feature: Any) -> tuple[int, ...]:
 def _fixed(plan: Plan, name: str, feature: FixedLenFeature) -> tuple[tuple[int, ...], _Maker | None]:
     shape, default = _sizes(name, feature), feature.default_value
     plan.ask(name, feature.dtype, math.prod(shape), required=default is None)
-    if default is None and feature.dtype is not _dtypes.string:
+    if default is None and feature.dtype is not string:
         return shape, None
     fill = None if default is None else reshaped(array_of(default, feature.dtype), shape)
     return shape, partial(_make_fixed, name, shape, fill)
@@ -242,7 +242,7 @@ def _placed(plan: Plan, name: str, feature: SparseFeature) -> tuple[tuple[int, .
         message = f"{name}: {len(keys)} index keys and {len(sizes)} sizes\n  Give a size for each index key."
         raise ValueError(message)
     for key in keys:
-        plan.ask(key, _dtypes.int64)
+        plan.ask(key, int64)
     plan.ask(feature.value_key, feature.dtype)
     return (), partial(_make_placed, name, keys, feature.value_key, sizes, feature.already_sorted)
 
@@ -277,7 +277,7 @@ def _items(plan: Plan, name: str, feature: FixedLenSequenceFeature) -> tuple[tup
         raise ValueError(message)
     shape = _sizes(name, feature)
     plan.ask(name, feature.dtype)
-    fill: Any = b"" if feature.dtype is _dtypes.string else 0
+    fill: Any = b"" if feature.dtype is string else 0
     if feature.default_value is not None:
         fill = reshaped(array_of(feature.default_value, feature.dtype), ())[()]
     return (), partial(_make_items, name, shape, fill)
@@ -308,7 +308,7 @@ def _rows(plan: Plan, name: str, feature: RaggedFeature) -> tuple[tuple[int, ...
     plan.ask(value_key, feature.dtype)
     for partition in feature.partitions:
         if not isinstance(partition, UniformRowLength):
-            plan.ask(partition.key, _dtypes.int64)
+            plan.ask(partition.key, int64)
         elif partition.length < 1:
             message = f"{name}: rows of {partition.length} values\n  UniformRowLength takes a length from 1 up."
             raise ValueError(message)

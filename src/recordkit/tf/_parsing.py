@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from recordkit import records
 from recordkit.errors import InvalidArgumentError
 
-from . import _dtypes
+from ._dtypes import string
 from ._features import FixedLenFeature, FixedLenSequenceFeature, RaggedFeature, SparseFeature, VarLenFeature
 from ._parse import Plan
 from ._tensor import convert_to_tensor
@@ -127,8 +127,8 @@ def _payloads(serialized: Any) -> tuple[Chunk, bool]:
         return records.pack_many([serialized]), True
     if type(serialized) is list and set(map(type, serialized)) == {bytes}:  # most are, and this is quick to tell
         return records.pack_many(serialized), False
-    tensor = convert_to_tensor(serialized, dtype_hint=_dtypes.string)
-    if tensor.dtype is not _dtypes.string:
+    tensor = convert_to_tensor(serialized, dtype_hint=string)
+    if tensor.dtype is not string:
         message = f"parse_example takes serialized Examples, which are strings, found {tensor.dtype.name}"
         raise ValueError(message)
     if tensor.ndim > 1:

@@ -12,11 +12,9 @@ from recordkit.errors import CorruptRecordError, InvalidArgumentError, Malformed
 from recordkit.images._decode import jpeg_pixels
 from recordkit.images._headers import header_of
 
-from . import _dtypes
-from ._dtypes import as_dtype
+from ._dtypes import as_dtype, float32, uint8, uint16
 from ._pixels import convert_image_dtype
-from ._raw import one_string, string_tensor
-from ._tensor import Tensor, convert_to_tensor, object_array
+from ._tensor import Tensor, convert_to_tensor, object_array, one_string, string_tensor
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -75,9 +73,7 @@ def decode_jpeg(
     return Tensor(_decoded(data, channels or 0, dct=_DCT[dct_method], ratio=ratio), _open(channels or 0))
 
 
-def decode_png(
-    contents: Any, channels: int | None = 0, dtype: DTypeLike = _dtypes.uint8, name: str | None = None
-) -> Tensor:
+def decode_png(contents: Any, channels: int | None = 0, dtype: DTypeLike = uint8, name: str | None = None) -> Tensor:
     """Return the pixels of a PNG, of shape [height, width, channels]; of a JPEG too.
 
     Args:
@@ -87,9 +83,9 @@ def decode_png(
         name: Not used.
     """
     data, wanted, channels = one_string("decode_png", contents), as_dtype(dtype), channels or 0
-    if wanted is _dtypes.uint8:
+    if wanted is uint8:
         return Tensor(_decoded(data, channels), _open(channels))
-    if wanted is not _dtypes.uint16:
+    if wanted is not uint16:
         message = f"decode_png: dtype is uint8 or uint16, found {wanted.name}"
         raise InvalidArgumentError(message)
     return Tensor(_deep(data, channels), _open(channels))
@@ -98,7 +94,7 @@ def decode_png(
 def decode_image(
     contents: Any,
     channels: int | None = None,
-    dtype: DTypeLike = _dtypes.uint8,
+    dtype: DTypeLike = uint8,
     name: str | None = None,
     expand_animations: bool = True,
 ) -> Tensor:
@@ -115,9 +111,9 @@ def decode_image(
     # Where it may be a GIF, TensorFlow does not even know how many dimensions there are: then it takes none for open.
     open_ = () if expand_animations else _open(channels or 0)
     is_png = images.kind(data) == "png"
-    if wanted is _dtypes.uint8:
+    if wanted is uint8:
         return Tensor(_decoded(data, channels or 0), open_)
-    if wanted is _dtypes.float32:
+    if wanted is float32:
         deep = _deep(data, channels or 0) if is_png else _decoded(data, channels or 0)
         return Tensor(deep / np.float32(np.iinfo(deep.dtype).max), open_)
     # For a jpeg TensorFlow takes 256 here.
@@ -162,7 +158,7 @@ def encode_jpeg(
     >>> decode_jpeg(encode_jpeg(pixels, chroma_downsampling=False)).shape
     TensorShape([4, 6, 3])
     """
-    pixels = _given("encode_jpeg", image, _dtypes.uint8)
+    pixels = _given("encode_jpeg", image, uint8)
     channels = {"": (1, 3), "grayscale": (1,), "rgb": (3,)}.get(format)
     if channels is None:
         message = f"format: expected '', 'grayscale' or 'rgb', found {format!r}"
@@ -213,7 +209,7 @@ def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Te
     >>> decode_png(encode_png([[[7]]])).numpy().tolist()
     [[[7]]]
     """
-    pixels = _given("encode_png", image, _dtypes.uint8, _dtypes.uint16)
+    pixels = _given("encode_png", image, uint8, uint16)
     if pixels.ndim < 3:
         message = f"encode_png: expected the shape [height, width, channels], found {list(pixels.shape)}"
         raise InvalidArgumentError(message)

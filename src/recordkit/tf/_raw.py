@@ -9,9 +9,8 @@ import numpy as np
 from recordkit import schema
 from recordkit.errors import InvalidArgumentError
 
-from . import _dtypes
-from ._dtypes import as_dtype, of_numpy
-from ._tensor import Tensor, convert_to_tensor, object_array
+from ._dtypes import as_dtype, of_numpy, string
+from ._tensor import Tensor, convert_to_tensor, one_string, string_tensor
 
 if TYPE_CHECKING:
     from ._dtypes import DTypeLike
@@ -37,10 +36,10 @@ def decode_raw(
     array([1, 2], dtype=uint16)
     """
     dtype = as_dtype(out_type)
-    if dtype is _dtypes.string:
+    if dtype is string:
         message = "decode_raw gives numbers, not strings\n  The strings are what it is given."
         raise InvalidArgumentError(message)
-    strings = np.asarray(convert_to_tensor(input_bytes, _dtypes.string))
+    strings = np.asarray(convert_to_tensor(input_bytes, string))
     values: list[bytes] = strings.reshape(-1).tolist()
     if fixed_length is not None:
         values = [value[:fixed_length].ljust(fixed_length, b"\0") for value in values]
@@ -87,18 +86,3 @@ def parse_tensor(serialized: Any, out_type: DTypeLike, name: str | None = None) 
         message = f"parse_tensor: expected {wanted.name}, found {found.name if found else array.dtype}"
         raise InvalidArgumentError(message)
     return Tensor(array)
-
-
-def one_string(what: str, value: Any) -> bytes:
-    """Return the bytes of a string that must be a single one."""
-    tensor = convert_to_tensor(value, _dtypes.string)
-    if tensor.ndim:
-        message = f"{what}: expected one string, found a tensor of shape {tensor.shape}"
-        raise InvalidArgumentError(message)
-    string: bytes = tensor.numpy()
-    return string
-
-
-def string_tensor(value: bytes) -> Tensor:
-    """Return bytes as a tensor."""
-    return Tensor(object_array(value))

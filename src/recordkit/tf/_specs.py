@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from recordkit.errors import DataLossError, InvalidArgumentError
 
-from . import _dtypes
+from ._dtypes import string
 from ._elements import leaves, mapped
 from ._ragged import RaggedTensor
 from ._shape import RaggedTensorSpec, SparseTensorSpec, TensorShape, TensorSpec
@@ -25,7 +25,7 @@ class _Unknown:
 
 
 UNKNOWN: Final = _Unknown()
-STRING: Final = TensorSpec([], _dtypes.string)
+STRING: Final = TensorSpec([], string)
 
 
 def is_known(spec: Any) -> bool:

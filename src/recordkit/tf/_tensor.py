@@ -391,6 +391,21 @@ def convert_to_tensor(
     return Tensor(_own(value, dtype))
 
 
+def one_string(what: str, value: Any) -> bytes:
+    """Return the bytes of a string that must be a single one."""
+    tensor = convert_to_tensor(value, _dtypes.string)
+    if tensor.ndim:
+        message = f"{what}: expected one string, found a tensor of shape {tensor.shape}"
+        raise InvalidArgumentError(message)
+    string: bytes = tensor.numpy()
+    return string
+
+
+def string_tensor(value: bytes) -> Tensor:
+    """Return bytes as a tensor."""
+    return Tensor(object_array(value))
+
+
 def reshaped(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
     """Return an array in another shape, with one -1 for what is left over."""
     try:
