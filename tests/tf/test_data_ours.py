@@ -16,7 +16,7 @@ import pytest
 import recordkit as rk
 from recordkit import tf
 from recordkit.errors import CorruptRecordError, SchemaError
-from recordkit.tf._dataset import _cycle
+from recordkit.tf.data._dataset import _cycle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -88,7 +88,7 @@ def getter(module: str, namespace: dict[str, Any], places: Mapping[str, str]) ->
         places: The module that each name it offers is in, with a colon and its name there if that is another; a name
             that is a module is in itself.
 
-    >>> get = getter("tf.io", {}, {"parse_example": "_parsing"})
+    >>> get = getter("tf.io", {}, {"parse_example": "io._parsing"})
     >>> get("parse_example").__name__
     'parse_example'
     >>> get("parse_exampel")

@@ -1,7 +1,7 @@
 """The messages of `tf.train` as a module, for scripts that import the ones protobuf generated."""
 
 from recordkit.tf import _names
-from recordkit.tf._messages import (
+from recordkit.tf.train import (
     BytesList,
     Example,
     Feature,

@@ -1,7 +1,7 @@
 """`tf.sparse`: sparse tensors, and the whole of them."""
 
 from recordkit.tf import _names
-from recordkit.tf._sparse import SparseTensor, to_dense
+from recordkit.tf.tensors import SparseTensor, to_dense
 
 __all__ = ["SparseTensor", "to_dense"]
 

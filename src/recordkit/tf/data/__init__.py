@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 from recordkit.tf import _names
 
 if TYPE_CHECKING:
-    from recordkit.tf._dataset import (
+    from recordkit.tf.data import experimental
+
+    from ._dataset import (
         AUTOTUNE,
         INFINITE_CARDINALITY,
         UNKNOWN_CARDINALITY,
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
         Options,
         TFRecordDataset,
     )
-    from recordkit.tf.data import experimental
 
 __all__ = [
     "AUTOTUNE",
@@ -32,12 +33,12 @@ __all__ = [
 
 # Where the names live that are looked up when they are first used.
 _PLACES = {
-    "AUTOTUNE": "_dataset",
-    "Dataset": "_dataset",
-    "INFINITE_CARDINALITY": "_dataset",
-    "Options": "_dataset",
-    "TFRecordDataset": "_dataset",
-    "UNKNOWN_CARDINALITY": "_dataset",
+    "AUTOTUNE": "data._dataset",
+    "Dataset": "data._dataset",
+    "INFINITE_CARDINALITY": "data._dataset",
+    "Options": "data._dataset",
+    "TFRecordDataset": "data._dataset",
+    "UNKNOWN_CARDINALITY": "data._dataset",
     "experimental": "data.experimental",
 }
 

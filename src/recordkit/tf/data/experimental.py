@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from recordkit.tf import _names
-from recordkit.tf._dataset import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Dataset
-from recordkit.tf._dtypes import string
-from recordkit.tf._tensor import Tensor
-from recordkit.tf._writer import TFRecordWriter as _Writer
+from recordkit.tf.io import TFRecordWriter as _Writer
+from recordkit.tf.tensors import Tensor, string
+
+from ._dataset import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Dataset
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,24 +10,25 @@ from typing import TYPE_CHECKING
 from recordkit.tf import _names
 
 if TYPE_CHECKING:
-    from recordkit.tf._features import (
+    from recordkit.tf.image import decode_image, decode_jpeg, decode_png, encode_jpeg, encode_png
+    from recordkit.tf.io import gfile
+
+    from ._features import (
         FixedLenFeature,
         FixedLenSequenceFeature,
         RaggedFeature,
         SparseFeature,
         VarLenFeature,
     )
-    from recordkit.tf._files import read_file, write_file
-    from recordkit.tf._parsing import (
+    from ._files import read_file, write_file
+    from ._parsing import (
         parse_example,
         parse_sequence_example,
         parse_single_example,
         parse_single_sequence_example,
     )
-    from recordkit.tf._pictures import decode_image, decode_jpeg, decode_png, encode_jpeg, encode_png
-    from recordkit.tf._raw import decode_raw, parse_tensor, serialize_tensor
-    from recordkit.tf._writer import TFRecordOptions, TFRecordWriter
-    from recordkit.tf.io import gfile
+    from ._raw import decode_raw, parse_tensor, serialize_tensor
+    from ._writer import TFRecordOptions, TFRecordWriter
 
 __all__ = [
     "FixedLenFeature",
@@ -56,28 +57,28 @@ __all__ = [
 
 # Where the names live that are looked up when they are first used.
 _PLACES = {
-    "FixedLenFeature": "_features",
-    "FixedLenSequenceFeature": "_features",
-    "RaggedFeature": "_features",
-    "SparseFeature": "_features",
-    "TFRecordOptions": "_writer",
-    "TFRecordWriter": "_writer",
-    "VarLenFeature": "_features",
-    "decode_image": "_pictures",
-    "decode_jpeg": "_pictures",
-    "decode_png": "_pictures",
-    "decode_raw": "_raw",
-    "encode_jpeg": "_pictures",
-    "encode_png": "_pictures",
+    "FixedLenFeature": "io._features",
+    "FixedLenSequenceFeature": "io._features",
+    "RaggedFeature": "io._features",
+    "SparseFeature": "io._features",
+    "TFRecordOptions": "io._writer",
+    "TFRecordWriter": "io._writer",
+    "VarLenFeature": "io._features",
+    "decode_image": "image",
+    "decode_jpeg": "image",
+    "decode_png": "image",
+    "decode_raw": "io._raw",
+    "encode_jpeg": "image",
+    "encode_png": "image",
     "gfile": "io.gfile",
-    "parse_example": "_parsing",
-    "parse_sequence_example": "_parsing",
-    "parse_single_example": "_parsing",
-    "parse_single_sequence_example": "_parsing",
-    "parse_tensor": "_raw",
-    "read_file": "_files",
-    "serialize_tensor": "_raw",
-    "write_file": "_files",
+    "parse_example": "io._parsing",
+    "parse_sequence_example": "io._parsing",
+    "parse_single_example": "io._parsing",
+    "parse_single_sequence_example": "io._parsing",
+    "parse_tensor": "io._raw",
+    "read_file": "io._files",
+    "serialize_tensor": "io._raw",
+    "write_file": "io._files",
 }
 
 __getattr__ = _names.getter("tf.io", globals(), _PLACES)

@@ -1,7 +1,8 @@
 """`tf.train`: the messages that records hold, under TensorFlow's names."""
 
 from recordkit.tf import _names
-from recordkit.tf._messages import (
+
+from ._messages import (
     BytesList,
     Example,
     Feature,

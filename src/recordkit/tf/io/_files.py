@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 from recordkit.paths import given_path, refusing
 from recordkit.storage._bytes import open_regular
 from recordkit.storage._disk import make_folder, replace_file
-
-from ._tensor import one_string, string_tensor
+from recordkit.tf.tensors import one_string, string_tensor
 
 if TYPE_CHECKING:
-    from ._tensor import Tensor
+    from recordkit.tf.tensors import Tensor
 
 
 def read_file(filename: Any, name: str | None = None) -> Tensor:

@@ -16,9 +16,20 @@ from recordkit.columns import BytesColumn, Ragged
 from recordkit.errors import InvalidArgumentError, SchemaError
 from recordkit.examples import EMPTY, Decoded, Decoder, Feature
 from recordkit.schema._errors import unreadable
+from recordkit.tf.tensors import (
+    DType,
+    RaggedTensor,
+    SparseTensor,
+    Tensor,
+    TensorShape,
+    array_of,
+    float32,
+    int64,
+    reshaped,
+    string,
+)
 from recordkit.wording import counted
 
-from ._dtypes import DType, float32, int64, string
 from ._features import (
     FixedLenFeature,
     FixedLenSequenceFeature,
@@ -28,10 +39,6 @@ from ._features import (
     VarLenFeature,
 )
 from ._partitions import Misaligned, partitioned
-from ._ragged import RaggedTensor
-from ._shape import TensorShape
-from ._sparse import SparseTensor
-from ._tensor import Tensor, array_of, reshaped
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

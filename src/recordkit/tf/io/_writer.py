@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from recordkit import storage
 from recordkit.errors import TargetExistsError
 from recordkit.paths import refusing
+from recordkit.tf.tensors import Tensor
 
 from ._files import path_of
-from ._tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,9 +17,11 @@ from recordkit.engines import _engine as _workers
 from recordkit.errors import InvalidArgumentError
 from recordkit.paths import given_path
 from recordkit.pipeline import Pipeline, Prefetch, from_generator
+from recordkit.tf import _names
+from recordkit.tf.io import TFRecordOptions
+from recordkit.tf.tensors import Tensor, TensorSpec, as_dtype, convert_to_tensor, int64, string
 
-from . import _batches, _names, _specs
-from ._dtypes import as_dtype, int64, string
+from . import _batches, _specs
 from ._elements import Failed, failure_in, leaves, mapped, numpy_of, plain, restored, shown, tensors
 from ._flows import (
     Alike,
@@ -44,18 +46,14 @@ from ._flows import (
     limited,
 )
 from ._generator import generated, signature_of
-from ._shape import TensorSpec
 from ._specs import STRING, UNKNOWN
-from ._tensor import Tensor, convert_to_tensor
-from ._writer import TFRecordOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Self
 
     from recordkit.engines import Workers
-
-    from ._dtypes import DTypeLike
+    from recordkit.tf.tensors import DTypeLike
 
 AUTOTUNE: Final = -1
 INFINITE_CARDINALITY: Final = -1
@@ -176,7 +174,7 @@ class Dataset:
         file_pattern: Any, shuffle: bool | None = None, seed: int | None = None, name: str | None = None
     ) -> Dataset:
         """Return the names of the files that match a pattern, or several: in random order unless `shuffle` is False."""
-        from .io import gfile
+        from recordkit.tf.io import gfile
 
         patterns = _texts(file_pattern)
         found = sorted(gfile.glob(patterns))

@@ -11,16 +11,24 @@ from recordkit import images
 from recordkit.errors import CorruptRecordError, InvalidArgumentError, MalformedPayloadError
 from recordkit.images._decode import jpeg_pixels
 from recordkit.images._headers import header_of
+from recordkit.tf.tensors import (
+    Tensor,
+    as_dtype,
+    convert_to_tensor,
+    float32,
+    object_array,
+    one_string,
+    string_tensor,
+    uint8,
+    uint16,
+)
 
-from ._dtypes import as_dtype, float32, uint8, uint16
 from ._pixels import convert_image_dtype
-from ._tensor import Tensor, convert_to_tensor, object_array, one_string, string_tensor
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ._dtypes import DType, DTypeLike
-    from ._static import Open
+    from recordkit.tf.tensors import DType, DTypeLike, Open
 
 # TensorFlow decodes fast unless it is told otherwise, and the pixels are to be the same.
 _DCT: Final[dict[str, Literal["accurate", "fast"]]] = {

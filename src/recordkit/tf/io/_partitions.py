@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from recordkit.tf.tensors import RaggedTensor, Tensor
+
 from ._features import RowLengths, RowLimits, RowSplits, RowStarts, UniformRowLength, ValueRowIds
-from ._ragged import RaggedTensor
-from ._tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable

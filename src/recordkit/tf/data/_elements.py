@@ -8,10 +8,7 @@ from typing import Any
 import numpy as np
 
 from recordkit.errors import SchemaError
-
-from ._ragged import RaggedTensor
-from ._sparse import SparseTensor, to_dense
-from ._tensor import Tensor, convert_to_tensor, object_array
+from recordkit.tf.tensors import RaggedTensor, SparseTensor, Tensor, convert_to_tensor, object_array, to_dense
 
 _LEAVES = Tensor, SparseTensor, RaggedTensor
 

@@ -6,8 +6,9 @@ TensorShape([1, 1, 1])
 """
 
 from recordkit.tf import _names
-from recordkit.tf._pictures import decode_image, decode_jpeg, decode_png, encode_jpeg, encode_png
-from recordkit.tf._pixels import (
+
+from ._pictures import decode_image, decode_jpeg, decode_png, encode_jpeg, encode_png
+from ._pixels import (
     ResizeMethod,
     central_crop,
     convert_image_dtype,

@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from recordkit import records
 from recordkit.errors import InvalidArgumentError
+from recordkit.tf.tensors import convert_to_tensor, string
 
-from ._dtypes import string
 from ._features import FixedLenFeature, FixedLenSequenceFeature, RaggedFeature, SparseFeature, VarLenFeature
-from ._parse import Plan
-from ._tensor import convert_to_tensor
+from ._plan import Plan
 
 if TYPE_CHECKING:
     from recordkit.records import Chunk
 
-    from ._parse import Description
+    from ._plan import Description
 
 _OF_EXAMPLES: Final = (FixedLenFeature, VarLenFeature, SparseFeature, FixedLenSequenceFeature, RaggedFeature)
 _OF_CONTEXTS: Final = (FixedLenFeature, VarLenFeature, RaggedFeature)

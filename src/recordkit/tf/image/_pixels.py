@@ -8,18 +8,14 @@ import numpy as np
 
 from recordkit import images as _images
 from recordkit.errors import InvalidArgumentError
-
-from ._dtypes import as_dtype
-from ._static import opened
-from ._tensor import Tensor, convert_to_tensor
+from recordkit.tf.tensors import Tensor, as_dtype, convert_to_tensor, opened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from ._dtypes import DType, DTypeLike
-    from ._static import Open
+    from recordkit.tf.tensors import DType, DTypeLike, Open
 
 
 class ResizeMethod:

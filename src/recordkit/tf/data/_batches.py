@@ -10,14 +10,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recordkit.errors import InvalidArgumentError
+from recordkit.tf.tensors import (
+    RaggedTensor,
+    SparseTensor,
+    Tensor,
+    as_dtype,
+    last_open,
+    object_array,
+    opened,
+    splits_of,
+    static,
+    string,
+)
 
-from ._dtypes import as_dtype, string
 from ._elements import Failed, Row, columns_of, failure_in, leaves, mapped
-from ._ragged import RaggedTensor, splits_of
-from ._sparse import SparseTensor
 from ._specs import asked_shape, filling, unfit
-from ._static import last_open, opened
-from ._tensor import Tensor, object_array, static
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -40,12 +40,11 @@ from recordkit.pipeline import (
 )
 from recordkit.pipeline._cache import Cached, fingerprint_at, opened
 from recordkit.pipeline._order import Said
+from recordkit.tf.tensors import Tensor, bool_
 
 from ._batches import batch_of, ragged_batches
-from ._dtypes import bool_
 from ._elements import Failed, returned, shown, tensors
 from ._specs import UNKNOWN, joined, spec_of
-from ._tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator

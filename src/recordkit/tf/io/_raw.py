@@ -8,12 +8,10 @@ import numpy as np
 
 from recordkit import schema
 from recordkit.errors import InvalidArgumentError
-
-from ._dtypes import as_dtype, of_numpy, string
-from ._tensor import Tensor, convert_to_tensor, one_string, string_tensor
+from recordkit.tf.tensors import Tensor, as_dtype, convert_to_tensor, of_numpy, one_string, string, string_tensor
 
 if TYPE_CHECKING:
-    from ._dtypes import DTypeLike
+    from recordkit.tf.tensors import DTypeLike
 
 
 def decode_raw(

@@ -12,8 +12,8 @@ from recordkit.schema._protobuf import bytes_field
 
 from ._containers import FeatureSequence, MessageMap, copied_entries, map_lines
 from ._message import M, Message, Part, Parts, block, copied
-from ._message_wire import body, entry, example_bytes, feature_bodies, features_body, parts, plain_features, plain_lists
 from ._repeated import Repeated, lines, take, wire
+from ._wire import body, entry, example_bytes, feature_bodies, features_body, parts, plain_features, plain_lists
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ._message_wire import Plain
+    from ._wire import Plain
 
 
 class _ValueList(Message):

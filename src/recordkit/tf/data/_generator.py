@@ -10,14 +10,20 @@ import numpy as np
 
 from recordkit.errors import SchemaError
 from recordkit.pipeline import begun
+from recordkit.tf.tensors import (
+    RaggedTensor,
+    RaggedTensorSpec,
+    SparseTensor,
+    SparseTensorSpec,
+    Tensor,
+    TensorSpec,
+    as_dtype,
+    object_array,
+    opened,
+    string,
+)
 
-from ._dtypes import as_dtype, string
 from ._elements import Failed, mapped
-from ._ragged import RaggedTensor
-from ._shape import RaggedTensorSpec, SparseTensorSpec, TensorSpec
-from ._sparse import SparseTensor
-from ._static import opened
-from ._tensor import Tensor, object_array
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

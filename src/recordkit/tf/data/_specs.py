@@ -10,13 +10,20 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from recordkit.errors import DataLossError, InvalidArgumentError
+from recordkit.tf.tensors import (
+    RaggedTensor,
+    RaggedTensorSpec,
+    SparseTensor,
+    SparseTensorSpec,
+    Tensor,
+    TensorShape,
+    TensorSpec,
+    array_of,
+    static,
+    string,
+)
 
-from ._dtypes import string
 from ._elements import leaves, mapped
-from ._ragged import RaggedTensor
-from ._shape import RaggedTensorSpec, SparseTensorSpec, TensorShape, TensorSpec
-from ._sparse import SparseTensor
-from ._tensor import Tensor, array_of, static
 
 
 class _Unknown:

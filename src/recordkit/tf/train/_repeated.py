@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, overload
 import numpy as np
 
 from recordkit.schema._wire import little_endian
-
-from ._tensor import Tensor
+from recordkit.tf.tensors import Tensor
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

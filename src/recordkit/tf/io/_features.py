@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
-from ._dtypes import DType, as_dtype, int32
+from recordkit.tf.tensors import DType, as_dtype, int32
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ._dtypes import DTypeLike
+    from recordkit.tf.tensors import DTypeLike
 
 
 class _Described:
