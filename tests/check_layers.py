@@ -78,7 +78,7 @@ EXCEPTIONS = {
     "tools._repair storage._disk",
     "tools._repair storage._explain",
     "tools._repair storage._names",
-    "tools._repair storage._options",
+    "tools._repair storage._compression",
     "tools._repair storage._publish",
     "tools._repair storage._segments",
     "tools._repair storage._side_json",

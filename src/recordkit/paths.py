@@ -9,16 +9,33 @@ import stat
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from recordkit import _core
 from recordkit.errors import RecordKitError, StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["MOST_NAME", "given_path", "is_folder", "mode_of", "refusing"]
+__all__ = ["fitting", "given_path", "is_folder", "mode_of", "refusing"]
 
 # As in s3://bucket; `pathlib` makes one slash of two. A letter alone is no scheme, but may be a drive of Windows.
 _ADDRESS = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+):(//|/(?=[^/]))")
-MOST_NAME, _MOST_PATH = 255, 4096
+_MOST_NAME, _MOST_PATH = 255, 4096
+_MOST_BESIDE = _MOST_NAME - len("..new")  # what is replaced is staged under such a name
+
+
+def fitting(prefix: str, name: str, ending: str) -> str:
+    """Return the name of something kept beside a file or folder. One that would be too long is cut, with a checksum.
+
+    >>> fitting(".", "train", ".recordkit"), len(fitting(".", "x" * 255, ".recordkit"))
+    ('.train.recordkit', 250)
+    """
+    whole = f"{prefix}{name}{ending}"
+    if len(os.fsencode(whole)) <= _MOST_BESIDE:
+        return whole
+    encoded = os.fsencode(name)
+    ending = f"~{_core.crc32c(encoded):08x}{ending}"
+    kept = encoded[: _MOST_BESIDE - len(os.fsencode(prefix + ending))]
+    return f"{prefix}{kept.decode(errors='ignore')}{ending}"
 
 
 def given_path(path: str | os.PathLike[str], *, pattern: bool = False) -> str:
@@ -55,9 +72,9 @@ def given_path(path: str | os.PathLike[str], *, pattern: bool = False) -> str:
         message = f"{text!r}: a path cannot have a zero byte in it\n  Give the name as it is on the disk."
         raise StorageError(message, path=text)
     longest = 0 if pattern else max(map(len, encoded.split(b"/")))
-    if longest > MOST_NAME or len(encoded) >= _MOST_PATH:
-        size, most = (longest, MOST_NAME) if longest > MOST_NAME else (len(encoded), _MOST_PATH - 1)
-        what = "name" if longest > MOST_NAME else "path"
+    if longest > _MOST_NAME or len(encoded) >= _MOST_PATH:
+        size, most = (longest, _MOST_NAME) if longest > _MOST_NAME else (len(encoded), _MOST_PATH - 1)
+        what = "name" if longest > _MOST_NAME else "path"
         message = (
             f"{text}: the {what} has {size:,} bytes, and the system takes {most:,} at most\n  Choose a shorter one."
         )

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import recordkit as rk
 from recordkit import _core, records
 from recordkit.storage import Fingerprint, Index, _publish
-from recordkit.storage._shard_file import new_digest
+from recordkit.storage._facts import new_digest
 from tests.storage import reading, ways
 
 IDS = {"id": "int64"}

@@ -27,10 +27,10 @@ KNOWN = {
     "schema/_json.py": {"path.with_name(f'.{path.name}.{os.getpid()}')"},
     "storage/_commit.py": {
         "part.data / shard.name",
-        "side / 'quarantine' / _names.fitting('', target.name, '.jsonl')",
-        "side / _names.fitting('', target.name, '.rki')",
+        "side / 'quarantine' / fitting('', target.name, '.jsonl')",
+        "side / fitting('', target.name, '.rki')",
     },
-    "storage/_disk.py": {"path.with_name(_names.fitting('.', path.name, '.new'))"},
+    "storage/_disk.py": {"path.with_name(fitting('.', path.name, '.new'))"},
     "storage/_journal.py": {  # which allows none but those that a run of its kind makes
         "staging / source",
         "staging / source.partition('/')[0]",
@@ -53,12 +53,12 @@ KNOWN = {
     },
     "storage/_places.py": {
         "cache / 'recordkit' / 'index' / f'{name}.rki'",
-        "path.parent / _names.SIDE / _names.fitting('', path.name, '.rki')",
-        "path.with_name(_names.fitting('.', path.name, f'.{os.getpid()}.{threading.get_ident()}'))",
+        "path.parent / _names.SIDE / fitting('', path.name, '.rki')",
+        "path.with_name(fitting('.', path.name, f'.{os.getpid()}.{threading.get_ident()}'))",
     },
     "storage/_publish.py": {
-        "side / 'quarantine' / _names.fitting('', name, '.jsonl')",
-        "side / _names.fitting('', name, '.rki')",
+        "side / 'quarantine' / fitting('', name, '.jsonl')",
+        "side / fitting('', name, '.rki')",
         "source / f'{stem}.jsonl'",
         "source / f'{stem}.rki'",
         "source / shard.name",
@@ -78,9 +78,7 @@ KNOWN = {
         "staging / f'part-{number:05d}-of-{total:05d}'",
         "staging.with_name(f'{staging.name}.old')",
     },
-    "tools/_repair.py": {
-        "_names.side_of(target.absolute(), lone=True) / _names.fitting('', target.name, '.lost.json')"
-    },
+    "tools/_repair.py": {"_names.side_of(target.absolute(), lone=True) / fitting('', target.name, '.lost.json')"},
     "tools/verify/_find.py": {"folder / name", "path / name", "path.with_name(at['name'])"},
 }
 NAMES = {"name", "stem", "each", "source", "target", "slug", "member", "filename"}

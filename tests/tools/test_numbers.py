@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from recordkit.storage._options import Compression
+    from recordkit.storage._compression import Compression
 
 _Place = tuple[int | None, int | None]
 

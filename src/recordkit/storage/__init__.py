@@ -7,10 +7,12 @@ from ._bytes import ByteFile, LocalFile, ObjectFile, OpenFiles, PipeFile, check_
 from ._changes import changing
 from ._checkpoints import Checkpoints
 from ._commit import commit
+from ._compression import Compression
 from ._create import append, begin_run, create, discard, quarantined, write
 from ._damage import Damage
 from ._disk import permissions_of
 from ._explain import diagnosed, how_to_accept, unstable_words
+from ._facts import new_digest
 from ._fetch import InMemory, fetch, fetch_later
 from ._index import BLOCK, Fingerprint, Index
 from ._inflate import Inflated
@@ -31,13 +33,11 @@ from ._locate import Located, locate
 from ._manifest import Manifest, Shard
 from ._members import members_of
 from ._names import inside, is_lone_file, manifest_of
-from ._options import Compression
 from ._places import beside, check_fits
 from ._publish import pending, recover
 from ._quarantine import BadRow, Lost
 from ._record_file import RecordFile
 from ._run import Run
-from ._shard_file import new_digest
 from ._shard_names import is_named_so, reason_left_out
 from ._sniff import compression_of
 from ._streams import MemberStream, Sequential, Stream

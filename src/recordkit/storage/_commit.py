@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import recordkit
 from recordkit import _core
 from recordkit.errors import StorageError, TargetExistsError
+from recordkit.paths import fitting
 from recordkit.schema import Schema
 from recordkit.wording import listed
 
@@ -302,7 +303,7 @@ def publish_extended(writer: Writer, *, existing: Existing, resume: bool) -> Non
         moves = [(staged, target)]
         manifest = None
         side = _names.side_of(target, lone=True)
-        kept = side / _names.fitting("", target.name, ".rki")
+        kept = side / fitting("", target.name, ".rki")
         after = {"records": facts.records, "digest": facts.digest.hexdigest()}
         # Layers need to be told which of the records they are for.
         before = existing.manifest or (Manifest(schema=None, shards=()) if layers else None)
@@ -328,7 +329,7 @@ def publish_extended(writer: Writer, *, existing: Existing, resume: bool) -> Non
             operation = _operation("append", part.run or {}) | ({_layers.AFTER: after} if layers else {})
             manifest = _seen_so(before, existing).with_shards((), operation).with_only(whole)
             if shard.skipped:
-                path = side / "quarantine" / _names.fitting("", target.name, ".jsonl")
+                path = side / "quarantine" / fitting("", target.name, ".jsonl")
                 moves.append(_joined_quarantine(part, path, more=earlier is not None and earlier.skipped > 0))
         _disk.sync_folder(part.data, sync=writer._options.sync)
         _publish.publish(

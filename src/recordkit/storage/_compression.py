@@ -12,7 +12,7 @@ import zlib
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, cast
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 __all__ = [
+    "Compression",
     "MemberHeader",
     "ZlibStream",
     "compress_member",
@@ -28,6 +29,8 @@ __all__ = [
     "looks_compressed",
     "read_member_header",
 ]
+
+Compression: TypeAlias = Literal["gzip", "zlib"] | None
 
 # Magic, method, flags, mtime, extra flags, system; length of all subfields; id and length of ours; its three numbers.
 _HEADER: Final = struct.Struct("<2sBBIBB H 2sH QQQ")

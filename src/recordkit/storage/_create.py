@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from recordkit.engines import AUTO
 from recordkit.errors import SchemaError, StorageError, TargetBusyError, TargetExistsError
+from recordkit.paths import fitting
 from recordkit.schema import Schema
 
 from . import _commit, _disk, _existing, _intake, _layers, _names, _publish, _quarantine, _staging
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
 
     from recordkit.engines import Workers
 
+    from ._compression import Compression
     from ._existing import Existing
-    from ._options import Compression, OnError
+    from ._options import OnError
     from ._quarantine import BadRow
     from ._writer import Written
 
@@ -398,9 +400,7 @@ def quarantined(path: str | os.PathLike[str]) -> Iterator[BadRow]:
     folder = _names.side_of(target, lone=lone) / "quarantine"
     shards = [shard for shard in manifest.shards if shard.skipped] if manifest is not None else []
     # Merged, for rows that were dealt to several shards are in none of them together.
-    rows = [
-        _quarantine.read(_names.inside(folder, _names.fitting("", shard.name, ".jsonl"), where)) for shard in shards
-    ]
+    rows = [_quarantine.read(_names.inside(folder, fitting("", shard.name, ".jsonl"), where)) for shard in shards]
     yield from heapq.merge(*rows, key=lambda bad: bad.number)
 
 

@@ -16,9 +16,7 @@ from typing import TYPE_CHECKING
 
 from recordkit import _core
 from recordkit.errors import StorageError, TargetExistsError
-from recordkit.paths import mode_of
-
-from . import _names
+from recordkit.paths import fitting, mode_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -183,7 +181,7 @@ def replace_file(path: Path, data: Buffer, *, sync: bool = True, sync_name: bool
     if mode and not stat.S_ISREG(mode):
         message = f"{path}: there is something under this name already, and it is no file\n  Choose another name."
         raise TargetExistsError(message, path=str(path), errno=errno.EEXIST)
-    staged = path.with_name(_names.fitting(".", path.name, ".new"))
+    staged = path.with_name(fitting(".", path.name, ".new"))
     remove_file(staged)
     write_new(staged, data, sync=sync)
     rename(staged, path)

@@ -16,11 +16,11 @@ from recordkit.schema import Schema
 
 from . import _names
 from ._bytes import LocalFile
+from ._facts import new_digest
 from ._index import Fingerprint, IndexBuilder
 from ._layers import layers_over, schema_through
 from ._manifest import Manifest
 from ._record_file import RecordFile
-from ._shard_file import new_digest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     from recordkit.records import Chunk
 
+    from ._compression import Compression
     from ._layers import Layer
     from ._manifest import Shard
-    from ._options import Compression
 
 _PIECE = 1 << 20
 _FRAME = np.uint64(16)

@@ -10,7 +10,7 @@ from recordkit.records import NO_LIMIT
 
 if TYPE_CHECKING:
     from ._bytes import ByteFile
-    from ._options import Compression
+    from ._compression import Compression
 
 _DIAGNOSED_WHOLE: Final = 32 << 20
 _DIAGNOSED: Final = 16 << 20

@@ -20,6 +20,7 @@ import numpy as np
 
 from recordkit import _core
 from recordkit.errors import StorageError
+from recordkit.paths import fitting
 
 from . import _disk, _names
 from . import _side_json as declare
@@ -171,8 +172,8 @@ class Journal:
             if not is_right or goal != f"{root}{name}":
                 return f"moves[{place}][1]: expected the name of a record file of the target, found {goal[:200]!r}"
             stem = found[1] + ("whole" if self.kind == "extend" else found[2])
-            allowed |= {source: goal, f"{stem}.rki": side + _names.fitting("", name, ".rki")}
-            allowed[f"{stem}.jsonl"] = f"{side}quarantine/" + _names.fitting("", name, ".jsonl")
+            allowed |= {source: goal, f"{stem}.rki": side + fitting("", name, ".rki")}
+            allowed[f"{stem}.jsonl"] = f"{side}quarantine/" + fitting("", name, ".jsonl")
         if self.manifest:
             allowed[MANIFEST] = side + _names.manifest_of(target, lone=self.lone).name
         for place, (source, goal) in enumerate(self.moves):

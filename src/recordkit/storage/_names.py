@@ -11,15 +11,13 @@ import re
 import stat
 from pathlib import Path
 
-from recordkit import _core
 from recordkit.errors import StorageError
-from recordkit.paths import MOST_NAME, given_path, is_folder, mode_of
+from recordkit.paths import fitting, given_path, is_folder, mode_of
 
 SIDE = "_recordkit"  # the folder of what is ours, out of the way of globs such as `*.tfrecord*` and `train-*`
 _RECORD_FILE = re.compile(
     r"\.(tfrecords?|tfrec|tfr|records?)(\.gz|\.gzip|\.zlib|\.z)?(-\d+-of-\d+)?(\.repaired)?$", re.IGNORECASE
 )
-_MOST_BESIDE = MOST_NAME - len("..new")  # what is replaced is staged under such a name
 _MOST_SET = 200  # bytes, so that the names of shards and of what is beside them fit
 _NOT_IN_NAMES = re.compile(r"[/\0]|-\d+-of-\d+")
 
@@ -51,21 +49,6 @@ def target_of(path: str | os.PathLike[str]) -> tuple[Path, bool]:
         message = f"{text}: cannot be written: {above} is no folder\n  Choose a target elsewhere."
         raise StorageError(message, path=text, errno=errno.ENOTDIR)
     return target, is_lone_file(text)
-
-
-def fitting(prefix: str, name: str, ending: str) -> str:
-    """Return the name of something kept beside a file or folder. One that would be too long is cut, with a checksum.
-
-    >>> fitting(".", "train", ".recordkit"), len(fitting(".", "x" * 255, ".recordkit"))
-    ('.train.recordkit', 250)
-    """
-    whole = f"{prefix}{name}{ending}"
-    if len(os.fsencode(whole)) <= _MOST_BESIDE:
-        return whole
-    encoded = os.fsencode(name)
-    ending = f"~{_core.crc32c(encoded):08x}{ending}"
-    kept = encoded[: _MOST_BESIDE - len(os.fsencode(prefix + ending))]
-    return f"{prefix}{kept.decode(errors='ignore')}{ending}"
 
 
 def targets_of(path: str | os.PathLike[str]) -> list[Path]:

@@ -17,7 +17,8 @@ from ._side_json import Unlike, anything
 if TYPE_CHECKING:
     from recordkit.engines import Workers
 
-Compression: TypeAlias = Literal["gzip", "zlib"] | None
+    from ._compression import Compression
+
 # Called with the error, the row and its number; returns a row to write instead, or None to leave it out.
 OnError: TypeAlias = Literal["raise", "skip"] | Callable[[SchemaError, Any, int], Mapping[str, Any] | None]
 

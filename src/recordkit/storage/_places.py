@@ -18,6 +18,7 @@ import numpy as np
 
 from recordkit import _core, progress
 from recordkit.memory import mapped_at_most
+from recordkit.paths import fitting
 from recordkit.records import corrupt
 
 from . import _names
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ._bytes import ByteFile
-    from ._options import Compression
+    from ._compression import Compression
     from ._streams import Stream
 
 _TABLE_BYTES = 256 << 20  # of places kept of one file
@@ -175,7 +176,7 @@ def warn_of_index(name: str, words: str) -> None:
 
 def beside(path: Path) -> Path:
     """Return where the index of a file stands that is kept with it."""
-    return path.parent / _names.SIDE / _names.fitting("", path.name, ".rki")
+    return path.parent / _names.SIDE / fitting("", path.name, ".rki")
 
 
 def cached(path: Path) -> Path | None:
@@ -266,7 +267,7 @@ def _lengths(stream: Stream | None) -> Iterator[NDArray[np.uint64]]:
 
 def _kept(path: Path, data: bytes) -> bool:
     """Keep an index in the cache, if that can be done."""
-    beginning = path.with_name(_names.fitting(".", path.name, f".{os.getpid()}.{threading.get_ident()}"))
+    beginning = path.with_name(fitting(".", path.name, f".{os.getpid()}.{threading.get_ident()}"))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         beginning.write_bytes(data)

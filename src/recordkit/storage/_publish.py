@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from recordkit import _core
 from recordkit.errors import StorageError, TargetBusyError
+from recordkit.paths import fitting
 
 from . import _disk, _journal, _names
 from ._changes import WAIT, changing_target
@@ -36,10 +37,10 @@ def moves_of(shard: Shard, source: Path, name: str, target_folder: Path, side: P
     stem = shard.name.split(".")[0]
     moves = [
         (source / shard.name, target_folder / name),
-        (source / f"{stem}.rki", side / _names.fitting("", name, ".rki")),
+        (source / f"{stem}.rki", side / fitting("", name, ".rki")),
     ]
     if shard.skipped:
-        moves.append((source / f"{stem}.jsonl", side / "quarantine" / _names.fitting("", name, ".jsonl")))
+        moves.append((source / f"{stem}.jsonl", side / "quarantine" / fitting("", name, ".jsonl")))
     return moves
 
 

@@ -20,11 +20,11 @@ from . import _disk
 from ._bytes import LentFile, LocalFile, OpenFiles, PipeFile, check_uncut
 from ._checkpoints import Checkpoints
 from ._explain import explain
+from ._facts import new_digest
 from ._index import Fingerprint, IndexBuilder
 from ._inflate import Inflated, most_payload
 from ._members import members_of
 from ._places import beside, find_beside, find_places, identities, make_places, warn_of_index
-from ._shard_file import new_digest
 from ._sniff import compression_of, starts_record
 from ._streams import MemberStream, Sequential, SkippingStream
 
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from recordkit.records import Chunk
 
     from ._bytes import ByteFile
+    from ._compression import Compression
     from ._damage import Damage
     from ._manifest import Shard
     from ._members import Member
-    from ._options import Compression
     from ._places import Places
     from ._streams import Stream
 

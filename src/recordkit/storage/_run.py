@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from recordkit.engines import Workers
     from recordkit.records import Chunk
 
+    from ._compression import Compression
     from ._manifest import Shard
-    from ._options import Compression
 
 
 class Run:

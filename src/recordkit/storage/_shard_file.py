@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from recordkit import _core
 
 from . import _disk
+from ._facts import new_digest
 from ._index import Fingerprint, IndexBuilder
 from ._manifest import Shard
 
@@ -21,13 +21,6 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from recordkit.records import Chunk
-
-DIGEST_BYTES = 16
-
-
-def new_digest() -> hashlib.blake2b:
-    """Return what the identities of records are fed to: the digest of a shard."""
-    return hashlib.blake2b(digest_size=DIGEST_BYTES)
 
 
 class Block(NamedTuple):

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from recordkit.records import Chunk
 
     from ._bytes import ByteFile
-    from ._options import Compression
+    from ._compression import Compression
     from ._segments import Gap
     from ._stretch import Source
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from recordkit import progress, records
 from recordkit.errors import CorruptRecordError, StorageError, TargetExistsError, WrongFileError
-from recordkit.paths import given_path, is_folder, mode_of
+from recordkit.paths import fitting, given_path, is_folder, mode_of
 from recordkit.storage import Manifest, _disk, _names, create
 from recordkit.storage._bytes import LocalFile
 from recordkit.storage._damage import Damage
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from recordkit.records import Chunk
     from recordkit.schema import Schema
-    from recordkit.storage._options import Compression
+    from recordkit.storage._compression import Compression
 
 Accept = Literal["unmasked_crc", "zlib_crc", "zero_crc", "big_endian", "lf_to_crlf"]
 
@@ -270,7 +270,7 @@ def _content(file: LocalFile, compression: Compression) -> bytes:
 
 
 def _write_list(target: Path, repaired: Repaired) -> None:
-    path = _names.side_of(target.absolute(), lone=True) / _names.fitting("", target.name, ".lost.json")
+    path = _names.side_of(target.absolute(), lone=True) / fitting("", target.name, ".lost.json")
     if repaired.ok:
         _disk.remove_file(path)  # of an old file of this name
         return

@@ -1,0 +1,12 @@
+"""Facts about a shard that its manifest entry keeps."""
+
+from __future__ import annotations
+
+import hashlib
+
+DIGEST_BYTES = 16
+
+
+def new_digest() -> hashlib.blake2b:
+    """Return an empty digest of a shard, to be fed the identities of its records in file order."""
+    return hashlib.blake2b(digest_size=DIGEST_BYTES)
