@@ -39,8 +39,8 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("__init__", "__main__"),
     ),
     "recordkit.tf": (
-        ("_names", "errors"),
-        ("tensors",),
+        ("_names",),
+        ("errors", "tensors"),
         ("image", "sparse", "train"),
         ("example_pb2", "io"),
         ("data",),
