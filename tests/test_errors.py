@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+import errno
 import pickle
 
 import pytest
@@ -13,6 +14,7 @@ from recordkit.errors import (
     MissingExtraError,
     RecordKitError,
     SchemaError,
+    StorageError,
     WrongFileError,
 )
 
@@ -61,11 +63,51 @@ class TestTree:
     def test_facts_that_are_not_known_are_none(self) -> None:
         corrupt, schema = CorruptRecordError("text"), SchemaError("text")
 
-        assert vars(corrupt) == dict.fromkeys(["path", "record", "offset", "byte", "kind", "field"])
-        assert vars(schema) == dict.fromkeys(["field", "record", "path", "expected", "found"])
+        parts = {"place": "", "summary": "text", "advice": ""}
+        assert vars(corrupt) == dict.fromkeys(["path", "record", "offset", "byte", "kind", "field"]) | parts
+        assert vars(schema) == dict.fromkeys(["field", "record", "path", "expected", "found"]) | parts | {"where": ""}
 
     def test_missing_extra_says_what_to_install(self) -> None:
         assert str(EXTRA) == "bfloat16 needs ml_dtypes: pip install 'recordkit[bfloat16]'"
+
+
+class TestParts:
+    def test_place_is_what_the_facts_say_in_front_of_the_summary(self) -> None:
+        assert (CORRUPT.place, CORRUPT.summary) == (
+            "train: record 3 at byte 81",
+            "the payload's checksum does not match",
+        )
+        assert (SCHEMA.place, SCHEMA.summary) == ("label", "expected int64")
+        assert (MALFORMED.place, MALFORMED.summary) == ("record 3", "no Example")
+
+    def test_a_message_that_begins_with_something_else_has_no_place(self) -> None:
+        error = StorageError("data: cannot be read", path="data/a.tfrecord")
+
+        assert (error.place, error.summary) == ("", "data: cannot be read")
+
+    @pytest.mark.parametrize("advice", ["", "Do this.", "Do this.\nOr that."])
+    def test_message_is_made_of_its_parts(self, advice: str) -> None:
+        error = StorageError("the disk is full", place="a", advice=advice, path="a", errno=errno.ENOSPC)
+
+        again = StorageError(str(error), path="a", errno=errno.ENOSPC)
+
+        assert str(error) == "\n  ".join(["a: the disk is full", *advice.split("\n")]).rstrip()
+        assert (str(again), again.args, vars(again)) == (str(error), error.args, vars(error))
+
+    def test_a_whole_message_stays_as_it_is(self) -> None:
+        text = "Caught an error in a worker.\nOriginal traceback:\n    one line\n\n"
+
+        assert str(CorruptRecordError(text)) == text
+
+    @pytest.mark.parametrize("error", [CORRUPT, SCHEMA, StorageError("a: full", path="a", errno=errno.ENOSPC)], ids=str)
+    def test_a_copy_with_other_parts_keeps_the_rest(self, error: RecordKitError) -> None:
+        again = error.but(advice="Do this.")
+
+        assert type(again) is type(error)
+        assert str(again) == f"{error}\n  Do this."
+        assert vars(again) == {**vars(error), "advice": "Do this."}
+        assert getattr(again, "errno", None) == getattr(error, "errno", None)
+        assert not error.advice
 
 
 class TestPickling:

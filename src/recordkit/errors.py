@@ -23,7 +23,7 @@ pickling, so that it can cross from a worker process. Four have TensorFlow's nam
 from __future__ import annotations
 
 import errno as _errno
-from typing import Any
+from typing import Any, Self
 
 __all__ = [
     "CorruptRecordError",
@@ -57,17 +57,76 @@ class _Text:
 
 
 class RecordKitError(Exception):
-    """The parent of all exceptions of this package.
+    r"""The parent of all exceptions of this package.
 
-    >>> str(RecordKitError("something is wrong"))
-    'something is wrong'
+    The message has three parts: `place: summary`, then the advice on lines of its own. An error is raised with these
+    parts, or with its whole message as `summary`.
+
+    Attributes:
+        place: Where: the file, the record and the field, as far as they are known. May be empty.
+        summary: What is wrong, in one line.
+        advice: What to do about it. May be empty, or have several lines.
+
+    >>> error = StorageError("a.tfrecord: the disk is full\n  Free some space.", path="a.tfrecord")
+    >>> error.place, error.summary, error.advice
+    ('a.tfrecord', 'the disk is full', 'Free some space.')
+    >>> print(RecordKitError("the disk is full", place="a.tfrecord", advice="Free some space."))
+    a.tfrecord: the disk is full
+      Free some space.
     """
 
     message = _Text()
+    place: str
+    summary: str
+    advice: str
+
+    def __init__(self, summary: str = "", *, place: str = "", advice: str = "") -> None:
+        first, _, rest = summary.partition("\n")
+        self.place, self.summary = (place, first) if place else self._split(first)
+        self.advice = advice or "\n".join(line.removeprefix("  ") for line in rest.split("\n"))
+        is_whole = not advice and self.headline == first  # then not a character of it changes
+        message = summary if is_whole else self._joined()
+        super().__init__(message)
+        self.args = (message,)  # which OSError has from __new__ alone
+
+    @property
+    def headline(self) -> str:
+        """The first line of the message: the place and the summary."""
+        return f"{self.place}: {self.summary}" if self.place else self.summary
+
+    def but(self, **changes: Any) -> Self:
+        """Return a copy of this error with other parts or other facts.
+
+        >>> print(SchemaError("age: expected int8, found 300", field="age").but(advice="Declare int16."))
+        age: expected int8, found 300
+          Declare int16.
+        """
+        rebuild, (kind, args, facts) = self.__reduce__()
+        error: Self = rebuild(kind, args, {**facts, **changes})
+        error.args = (error._joined(),)
+        return error
+
+    def _joined(self) -> str:
+        return "\n  ".join([self.headline, *self.advice.split("\n")]) if self.advice else self.headline
+
+    def _split(self, line: str) -> tuple[str, str]:
+        """Return the place that a line begins with, as the facts of this error name it, and the rest of the line."""
+        at = 0
+        for part in _places(self):
+            if line.startswith(f"{part}: ", at):
+                at += len(part) + 2
+        return line[: max(0, at - 2)], line[at:]
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The default passes `args` to __init__ and would lose, or trip over, keyword arguments.
         return _rebuild, (type(self), self.args, self.__dict__)
+
+
+def _places(error: RecordKitError) -> list[str]:
+    """Return how the place of an error may be written, outermost first."""
+    path, record, offset, field = (getattr(error, name, None) for name in ("path", "record", "offset", "field"))
+    parts = [path, None if record is None else f"record {record}" + ("" if offset is None else f" at byte {offset}")]
+    return [str(part) for part in (*parts, field) if part]
 
 
 def _rebuild(kind: type[RecordKitError], args: tuple[Any, ...], facts: dict[str, Any]) -> RecordKitError:
@@ -108,8 +167,10 @@ class CorruptRecordError(DataLossError):
 
     def __init__(
         self,
-        message: str,
+        summary: str,
         *,
+        place: str = "",
+        advice: str = "",
         path: str | None = None,
         record: int | None = None,
         offset: int | None = None,
@@ -117,13 +178,13 @@ class CorruptRecordError(DataLossError):
         kind: str | None = None,
         field: str | None = None,
     ) -> None:
-        super().__init__(message)
         self.path = path
         self.record = record
         self.offset = offset
         self.byte = byte
         self.kind = kind
         self.field = field
+        super().__init__(summary, place=place, advice=advice)
 
 
 class MalformedPayloadError(CorruptRecordError, InvalidArgumentError):
@@ -138,10 +199,12 @@ class WrongFileError(DataLossError):
         kind: One word for what it is, such as `"git_lfs"` or `"html"`.
     """
 
-    def __init__(self, message: str, *, path: str | None = None, kind: str | None = None) -> None:
-        super().__init__(message)
+    def __init__(
+        self, summary: str, *, place: str = "", advice: str = "", path: str | None = None, kind: str | None = None
+    ) -> None:
         self.path = path
         self.kind = kind
+        super().__init__(summary, place=place, advice=advice)
 
 
 class SchemaError(InvalidArgumentError):
@@ -153,24 +216,39 @@ class SchemaError(InvalidArgumentError):
         path: The file, if there is one.
         expected: What was declared.
         found: What is there.
+        where: The row or record in a sentence, such as `"In row 4."`. The advice follows it in the message.
+
+    >>> error = SchemaError("age: expected int8, found 300", field="age", record=4, where="In row 4.")
+    >>> print(error.but(advice="Declare int16."))
+    age: expected int8, found 300
+      In row 4. Declare int16.
     """
 
     def __init__(
         self,
-        message: str,
+        summary: str,
         *,
+        place: str = "",
+        where: str = "",
+        advice: str = "",
         field: str | None = None,
         record: int | None = None,
         path: str | None = None,
         expected: str | None = None,
         found: str | None = None,
     ) -> None:
-        super().__init__(message)
         self.field = field
         self.record = record
         self.path = path
         self.expected = expected
         self.found = found
+        self.where = where
+        super().__init__(summary, place=place, advice=advice)
+        self.args = (self._joined(),) if where else self.args
+
+    def _joined(self) -> str:
+        lines = f"{self.where} {self.advice}".strip()
+        return "\n  ".join([self.headline, *lines.split("\n")]) if lines else self.headline
 
 
 class StorageError(RecordKitError, OSError):
@@ -186,15 +264,16 @@ class StorageError(RecordKitError, OSError):
     'NotFoundError'
     """
 
-    def __new__(cls, message: str = "", *, path: str | None = None, errno: int | None = None) -> StorageError:
+    def __new__(cls, summary: str = "", *, errno: int | None = None, **parts: str | None) -> StorageError:
         """Return an error of the class that `errno` says."""
-        kind = _BY_ERRNO.get(errno, cls) if cls is StorageError else cls
-        return super().__new__(kind, message)
+        return super().__new__(_BY_ERRNO.get(errno, cls) if cls is StorageError else cls, summary)
 
-    def __init__(self, message: str, *, path: str | None = None, errno: int | None = None) -> None:
-        super().__init__(message)
+    def __init__(
+        self, summary: str = "", *, place: str = "", advice: str = "", path: str | None = None, errno: int | None = None
+    ) -> None:
         self.path = path
         self.errno = errno
+        super().__init__(summary, place=place, advice=advice)
 
     def __reduce__(self) -> tuple[Any, ...]:
         rebuild, (kind, args, facts) = super().__reduce__()
