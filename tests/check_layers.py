@@ -64,8 +64,6 @@ EXCEPTIONS = {
     "tf.data._dataset engines._engine",
     "tf.data._flows pipeline._cache",
     "tf.data._flows pipeline._order",
-    "tf.image._pictures images._decode",
-    "tf.image._pictures images._headers",
     "tf.io._files storage._bytes",
     "tf.io._files storage._disk",
     "tf.io._plan schema._errors",

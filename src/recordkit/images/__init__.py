@@ -6,7 +6,7 @@ import them then (docs/decisions/0005-image-libraries.md).
 """
 
 from ._arrays import Direction, Method, PixelType, crop, flip, normalise, resize
-from ._batch import decode_batch
+from ._batch import decode_batch, decode_reduced
 from ._decode import Dct, decode
 from ._encode import QUALITY, checked_quality, encode
 from ._headers import SIGNATURES, Kind, kind, size
@@ -25,6 +25,7 @@ __all__ = [
     "crop",
     "decode",
     "decode_batch",
+    "decode_reduced",
     "encode",
     "flip",
     "kind",

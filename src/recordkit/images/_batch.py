@@ -118,6 +118,31 @@ def decode_batch(
     return batch
 
 
+def decode_reduced(data: Buffer, divisor: int, channels: int | None = None, *, dct: Dct = "accurate") -> NDArray[Any]:
+    """Return the pixels of a JPEG `[h,w,channels]`, with each side divided while it is decoded, and rounded up.
+
+    Args:
+        data: The JPEG.
+        divisor: 1, 2, 4 or 8.
+        channels: 1, 3 or 4 for grey, RGB or RGBA; None for what the picture has.
+        dct: As for `decode_batch`.
+
+    Raises:
+        CorruptRecordError: It is not a picture, or a damaged one.
+
+    >>> from recordkit.images import encode
+    >>> decode_reduced(encode(np.zeros((9, 16, 3), np.uint8), "jpeg"), 4).shape
+    (3, 4, 3)
+    """
+    picture = as_picture(data)
+    header = header_of(picture)
+    if header.components != 4:
+        return jpeg_pixels(picture, header, channels, dct=dct, divisor=divisor)
+    # libjpeg does not convert CMYK, so such a picture is resized once it is decoded.
+    size = [-(-side // divisor) for side in (header.height, header.width)]
+    return decode_batch([picture], size, channels=channels)[0]
+
+
 class _Memory:
     """Memory of batches that nobody holds any more, for those to come: fresh pages cost half as much as resizing."""
 

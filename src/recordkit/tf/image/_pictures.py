@@ -9,8 +9,6 @@ import numpy as np
 
 from recordkit import images
 from recordkit.errors import CorruptRecordError, InvalidArgumentError, MalformedPayloadError
-from recordkit.images._decode import jpeg_pixels
-from recordkit.images._headers import header_of
 from recordkit.tf.tensors import (
     Tensor,
     as_dtype,
@@ -247,19 +245,10 @@ def _decoded(data: bytes, channels: int, *, dct: Literal["accurate", "fast"] = "
         raise InvalidArgumentError(message)
     try:
         if ratio > 1 and images.kind(data) == "jpeg":
-            return _divided(data, channels or None, dct, ratio)
+            return images.decode_reduced(data, ratio, channels or None, dct=dct)
         return images.decode_batch([data], channels=channels or None, dct=dct)[0]
     except CorruptRecordError as error:
         raise _malformed(error) from None
-
-
-def _divided(data: bytes, channels: int | None, dct: Literal["accurate", "fast"], ratio: int) -> Any:
-    """Return the pixels of a JPEG whose sides libjpeg divides while it decodes, as TensorFlow has it done."""
-    header = header_of(data)
-    if header.components != 4:
-        return jpeg_pixels(data, header, channels, dct=dct, divisor=ratio)
-    size = [-(-side // ratio) for side in (header.height, header.width)]
-    return images.decode_batch([data], size, channels=channels)[0]
 
 
 def _deep(data: bytes, channels: int) -> Any:
