@@ -24,7 +24,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
     "recordkit": (
         ("_core", "errors", "progress", "wording"),
         ("memory", "paths"),
-        ("engines",),
+        ("engines", "filesystems"),
         ("images", "records"),
         ("columns",),
         ("examples",),

@@ -13,6 +13,7 @@ LAYERS = [
     "engines",
     "errors",
     "examples",
+    "filesystems",
     "images",
     "pipeline",
     "progress",

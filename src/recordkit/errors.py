@@ -11,7 +11,9 @@ RecordKitError
 │   ├── NotFoundError        there is nothing under this name; TensorFlow's name, too
 │   ├── PermissionDeniedError   this user may not read or write it; TensorFlow's name, too
 │   ├── TargetExistsError    there is something under this name already
-│   └── TargetBusyError      another writer is at work there
+│   ├── TargetBusyError      another writer is at work there
+│   ├── ConflictError        a file is not in the state that a write depends on
+│   └── OutcomeUnknownError  the reply was lost: the write may or may not have happened
 ├── StateError           a pipeline cannot go on from here, or cannot be put together so
 └── MissingExtraError    an optional dependency is not installed
 
@@ -26,12 +28,14 @@ import errno as _errno
 from typing import Any, Self
 
 __all__ = [
+    "ConflictError",
     "CorruptRecordError",
     "DataLossError",
     "InvalidArgumentError",
     "MalformedPayloadError",
     "MissingExtraError",
     "NotFoundError",
+    "OutcomeUnknownError",
     "PermissionDeniedError",
     "RecordKitError",
     "SchemaError",
@@ -301,6 +305,14 @@ class TargetExistsError(StorageError, FileExistsError):
 
 class TargetBusyError(StorageError, BlockingIOError):
     """Another writer is at work there."""
+
+
+class ConflictError(StorageError):
+    """A file is not in the state that a write depends on; nothing was written."""
+
+
+class OutcomeUnknownError(StorageError):
+    """The reply of a file system was lost: the write has happened, will happen later, or never will."""
 
 
 class StateError(RecordKitError, ValueError):

@@ -1,0 +1,34 @@
+"""File systems: bytes by name. Nothing here knows what the bytes are.
+
+`FileSystem` says what every one offers; `recordkit.testing.FileSystemContract` tests that a class does.
+"""
+
+from ._protocol import (
+    ALWAYS,
+    IF_ABSENT,
+    ByteFile,
+    Capabilities,
+    Entry,
+    FileSystem,
+    FileWriter,
+    IfUnchanged,
+    LocalAccess,
+    Range,
+    Stat,
+    When,
+)
+
+__all__ = [
+    "ALWAYS",
+    "IF_ABSENT",
+    "ByteFile",
+    "Capabilities",
+    "Entry",
+    "FileSystem",
+    "FileWriter",
+    "IfUnchanged",
+    "LocalAccess",
+    "Range",
+    "Stat",
+    "When",
+]

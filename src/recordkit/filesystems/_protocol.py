@@ -1,0 +1,244 @@
+"""What a file system offers: bytes by name, and one write that can be conditional.
+
+`recordkit.testing.FileSystemContract` tests that a class keeps what is promised here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from typing_extensions import Buffer
+
+    from recordkit import _core
+
+
+class Range(NamedTuple):
+    """A range of bytes in a file."""
+
+    offset: int
+    size: int
+
+
+class LocalAccess(Protocol):
+    """Direct access to a file of this machine, for the C++ core."""
+
+    @property
+    def descriptor(self) -> int:
+        """The descriptor of the open file."""
+        ...
+
+    @property
+    def map(self) -> _core.FileMap | None:
+        """The file as memory, if that is faster than reading it."""
+        ...
+
+
+class ByteFile(Protocol):
+    """A file to read at any offset, from any number of threads.
+
+    Attributes:
+        name: What errors call the file.
+        version: Changes whenever the content does; None if nobody knows.
+        seekable: False for a pipe, which can only be read from front to back.
+        local: Direct access for the core; None if the file is not on this machine.
+    """
+
+    @property
+    def name(self) -> str:
+        """What errors call the file."""
+        ...
+
+    @property
+    def version(self) -> str | None:
+        """Changes whenever the content does; None if nobody knows."""
+        ...
+
+    @property
+    def seekable(self) -> bool:
+        """Whether the file can be read at any offset."""
+        ...
+
+    @property
+    def local(self) -> LocalAccess | None:
+        """Direct access for the core; None if the file is not on this machine."""
+        ...
+
+    def size(self) -> int | None:
+        """Return the number of bytes; None for a pipe that has not ended."""
+        ...
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        """Return `size` bytes from `offset` on, or fewer at the end of the file.
+
+        Raises:
+            NotFoundError: The file was removed.
+            StorageError: It cannot be read, or was replaced since it was opened.
+        """
+        ...
+
+    def read_many(self, ranges: Sequence[Range]) -> list[bytes]:
+        """Return several ranges, in their order. The file decides which ones to read together."""
+        ...
+
+    def reopened(self) -> ByteFile:
+        """Return the same file with resources of its own, for one job that closes it."""
+        ...
+
+    def close(self) -> None:
+        """Release the file."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Stat:
+    """What a file system knows about one name.
+
+    Attributes:
+        size: Bytes; 0 for a folder.
+        version: Changes whenever the content does. Pass it to `IfUnchanged`.
+        is_folder: Whether it is a folder.
+    """
+
+    size: int
+    version: str
+    is_folder: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One name in a folder.
+
+    Attributes:
+        name: The plain name, without the folder.
+        size: Bytes; 0 for a folder.
+        is_folder: Whether it is a folder.
+    """
+
+    name: str
+    size: int
+    is_folder: bool = False
+
+
+class Existence(Enum):
+    """The conditions for `FileSystem.put` that need no version."""
+
+    ALWAYS = "always"
+    IF_ABSENT = "if absent"
+
+
+@dataclass(frozen=True, slots=True)
+class IfUnchanged:
+    """The condition that a file still has this version."""
+
+    version: str
+
+
+When: TypeAlias = Existence | IfUnchanged
+ALWAYS: Final = Existence.ALWAYS
+IF_ABSENT: Final = Existence.IF_ABSENT
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a file system can do beyond reading and writing whole files.
+
+    Attributes:
+        conditional_put: `put` checks its condition and writes in one atomic step.
+        rename: Files and folders can be renamed atomically.
+        exchange: Two names can be exchanged atomically.
+        fsync: Bytes can be forced to the disk before a call returns.
+        lock: A name can be locked, and the lock ends with the process.
+    """
+
+    conditional_put: bool = False
+    rename: bool = False
+    exchange: bool = False
+    fsync: bool = False
+    lock: bool = False
+
+
+class FileWriter(Protocol):
+    """A new file, written from front to back. It appears under its name when it is closed, or never."""
+
+    def write(self, data: Buffer) -> None:
+        """Append some bytes."""
+        ...
+
+    def close(self) -> None:
+        """Finish the file: readers see all of it from now on."""
+        ...
+
+    def abort(self) -> None:
+        """Give the file up: whatever had the name before still has it."""
+        ...
+
+
+class FileSystem(Protocol):
+    """Files by name.
+
+    Paths are text with `/` between the parts. Folders need no creation: writing `a/b` makes `a`.
+
+    Three kinds of error matter to whoever writes:
+
+    - `ConflictError`: the condition of a `put` did not hold, and this request has written nothing. The reason may be
+      an earlier try of the same request, for clients repeat requests on their own.
+    - `OutcomeUnknownError`: the reply was lost. The request was carried out, will be later, or never.
+    - Any other `StorageError`: the request was not carried out, and will not be.
+
+    Once a request succeeds, every later `open` and `stat` sees its effect. A `list` may be out of date.
+    """
+
+    @property
+    def can(self) -> Capabilities:
+        """What this file system can do."""
+        ...
+
+    def open(self, path: str) -> ByteFile:
+        """Open a file for reading.
+
+        Raises:
+            NotFoundError: There is no such file.
+        """
+        ...
+
+    def stat(self, path: str) -> Stat | None:
+        """Return what is known about a name, None if nothing has it."""
+        ...
+
+    def list(self, folder: str) -> Iterator[Entry]:
+        """Yield what is in a folder, in no particular order; nothing if there is no such folder."""
+        ...
+
+    def create(self, path: str) -> FileWriter:
+        """Begin a file, which replaces any earlier one when it is closed."""
+        ...
+
+    def put(self, path: str, data: Buffer, when: When = ALWAYS) -> str:
+        """Write a whole small file in one atomic step: readers see the old bytes or the new ones.
+
+        Args:
+            path: The file.
+            data: Its bytes.
+            when: The condition. It is checked in the same step, so of several writers with one condition one wins.
+
+        Returns:
+            The version of the new file.
+
+        Raises:
+            ConflictError: The condition did not hold.
+            OutcomeUnknownError: The reply was lost.
+        """
+        ...
+
+    def remove(self, path: str) -> None:
+        """Remove a file, if it is there.
+
+        Raises:
+            OutcomeUnknownError: The reply was lost.
+        """
+        ...
