@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from recordkit.errors import SchemaError
+from recordkit.examples.protobuf import BYTES, VARINT, bytes_field, fields, varint, varint_field, varints
 
 from . import _dtypes
-from ._protobuf import BYTES, VARINT, bytes_field, fields, varint, varint_field, varints
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
