@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from recordkit import progress
-from recordkit.cli import _bar
-from recordkit.cli._bar import Bar, heed, working
-from recordkit.cli._screen import Screen
+from recordkit.cli.terminal import bar
+from recordkit.cli.terminal.bar import Bar, heed, working
+from recordkit.cli.terminal.screen import Screen
 from recordkit.progress import Report
 
 
@@ -23,8 +23,8 @@ class Terminal(io.StringIO):
 @pytest.fixture
 def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
     """A terminal on which progress is drawn at once."""
-    monkeypatch.setattr(_bar, "_WAIT", 0.0)
-    monkeypatch.setattr(_bar, "_EVERY", 0.0)
+    monkeypatch.setattr(bar, "_WAIT", 0.0)
+    monkeypatch.setattr(bar, "_EVERY", 0.0)
     return Screen(Terminal(), Terminal())
 
 

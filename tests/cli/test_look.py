@@ -12,7 +12,8 @@ import pytest
 
 import recordkit as rk
 from recordkit import images, records
-from recordkit.cli import _advice, main
+from recordkit.cli import main
+from recordkit.cli.commands import _advice
 
 from .conftest import rows
 

@@ -9,8 +9,8 @@ import pytest
 
 import recordkit as rk
 from recordkit import _core
-from recordkit.cli import _complete
 from recordkit.cli._commands import SUMMARIES
+from recordkit.cli.commands import _complete
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -178,7 +178,7 @@ class TestFromOutside:
         program = (
             "import sys; from importlib import import_module\n"
             "from recordkit.cli._commands import SUMMARIES; from recordkit.cli._parser import parser_of\n"
-            "for name in SUMMARIES: parser_of(name, import_module(f'recordkit.cli.{name}'))\n"
+            "for name in SUMMARIES: parser_of(name, import_module(f'recordkit.cli.commands.{name}'))\n"
             "print('numpy' in sys.modules, 'logging' in sys.modules)"
         )
 

@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordkit.cli._screen import Screen, cells, clean_json, cut, spark, wrapped
-from recordkit.cli._show import value_words
+from recordkit.cli.terminal.cells import value_words
+from recordkit.cli.terminal.screen import Screen, cells, clean_json, cut, spark, wrapped
 from recordkit.wording import clean
 
 UNSAFE = set(map(chr, [*range(32), *range(127, 160), *range(0x2028, 0x202F), *range(0x2066, 0x206A)]))

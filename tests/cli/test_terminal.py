@@ -24,8 +24,8 @@ import pytest
 
 import recordkit as rk
 from recordkit import _core
-from recordkit.cli import _bar
 from recordkit.cli._commands import SUMMARIES
+from recordkit.cli.terminal import bar
 from recordkit.engines import _engine as workers
 
 from .conftest import STYLES, Done, reading
@@ -385,8 +385,8 @@ DRAWN = {
 def test_progress_is_drawn_and_wiped_away(
     line: str, on_terminal: Callable[..., Done], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(_bar, "_WAIT", 0.0)
-    monkeypatch.setattr(_bar, "_EVERY", 0.0)
+    monkeypatch.setattr(bar, "_WAIT", 0.0)
+    monkeypatch.setattr(bar, "_EVERY", 0.0)
     made(tmp_path)
 
     done = on_terminal(*line.split(), width=WIDE)

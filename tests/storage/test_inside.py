@@ -22,7 +22,7 @@ SOURCE = Path(rk.__file__).parent
 # What is put behind a folder in the sources and is no constant: a name that was listed, made here, or given by the
 # user. A name that a side file gives goes through `inside`, so nothing that reads one belongs here.
 KNOWN = {
-    "cli/_story.py": {"rescued / path.name"},
+    "cli/commands/_story.py": {"rescued / path.name"},
     "integrations/huggingface.py": {"path.with_name(f'.{path.name}.{os.getpid()}')"},
     "schema/_json.py": {"path.with_name(f'.{path.name}.{os.getpid()}')"},
     "storage/_commit.py": {

@@ -15,7 +15,7 @@ from recordkit.wording import clean, nearest
 from ._commands import GROUPS, SUMMARIES
 from ._errors import as_dict, status_of, words_of
 from ._parser import WrongUse, leave_out, parser_of
-from ._screen import Screen
+from .terminal.screen import Screen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -76,13 +76,13 @@ def _command(words: list[str], screen: Screen) -> int:
         return _FINE
     name, rest = words[0], words[1:]
     if name == "__complete":
-        from ._complete import candidates
+        from .commands._complete import candidates
 
         screen.print("\n".join(candidates(rest)))
         return _FINE
     if name not in SUMMARIES:
         raise _unknown(name)
-    module = import_module(f"recordkit.cli.{name}")
+    module = import_module(f"recordkit.cli.commands.{name}")
     args = parser_of(name, module).parse_intermixed_args(rest)
     if isinstance(getattr(args, "path", None), list):
         args.path, left_out = leave_out(args.path)

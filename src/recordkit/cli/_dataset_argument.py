@@ -1,0 +1,124 @@
+"""Opened: the dataset that a command is about, with the options that say how to read it."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import recordkit as rk
+from recordkit import progress
+from recordkit.wording import counted
+
+from ._parser import add_fields, add_paths, where, whole
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable, Iterator
+
+    from recordkit.dataset import Dataset
+    from recordkit.storage import RecordFile
+
+    from .terminal.screen import Screen
+
+__all__ = ["add_reading", "add_selection", "matches", "opened", "rows", "tell_damage", "told", "total_of"]
+
+T = TypeVar("T")
+
+_ROWS = 256
+
+
+def add_reading(parser: argparse.ArgumentParser) -> None:
+    """Take the dataset, and how to read it."""
+    add_paths(parser)
+    parser.add_argument("--split", metavar="NAME", help="only this split of a folder that has several")
+    parser.add_argument("--skip-damaged", action="store_true", help="pass over damaged records, and say so at the end")
+    parser.add_argument(
+        "--no-overlays", dest="overlays", action="store_false", help="without what was changed beside the records"
+    )
+
+
+def add_selection(parser: argparse.ArgumentParser) -> None:
+    """Take which records and fields are wanted."""
+    add_fields(parser)
+    holds = "only records for which this holds, as 'label == 3 and height > 200'"
+    parser.add_argument("--where", metavar="EXPR", help=holds)
+    parser.add_argument("--skip", metavar="N", type=whole, default=0, help="pass over the first N of them")
+
+
+def opened(args: argparse.Namespace, **options: Any) -> Dataset:
+    """Return the dataset."""
+    on_error: Any = (lambda damage: None) if args.skip_damaged else "raise"
+    return rk.open(where(args), split=args.split, overlays=args.overlays, on_error=on_error, **options)
+
+
+def total_of(dataset: Dataset, args: argparse.Namespace, screen: Screen) -> int | None:
+    """Return how many records there are, if someone watches how far they are read and it is known or soon found out."""
+    from recordkit.storage import LocalFile
+
+    def known(file: RecordFile) -> bool:
+        by_headers = args.where is not None and file.compression is None  # which is little beside a look at all
+        return file.shard is not None or (by_headers and isinstance(file.file, LocalFile))
+
+    watched = screen.draws and not args.skip_damaged
+    return len(dataset) if watched and all(map(known, dataset.shards)) else None
+
+
+def told(found: Iterable[T], total: int | None) -> Iterator[T]:
+    """Yield what is found, one a record, and report how far it has come."""
+    for number, each in enumerate(found, 1):
+        if number % _ROWS == 0:
+            progress.step("reading", number, total, "records")
+        yield each
+
+
+def tell_damage(dataset: Dataset, screen: Screen) -> int:
+    """Say what was passed over, and return the status."""
+    if not dataset.damage:
+        return 0
+    first, more = dataset.damage[0], len(dataset.damage) - 1
+    others = f" (and {counted(more, 'more place')})" if more else ""
+    screen.error(f"{first}{others}\nrecordkit verify lists all damage.")
+    return 1
+
+
+def rows(
+    dataset: Dataset, args: argparse.Namespace, take: int | None, total: int | None = None
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the number and the fields of each record that is wanted, of so many in all."""
+    if args.where is not None:
+        found = _matching(dataset, args.where, args.fields, total)
+        yield from islice(found, args.skip, None if take is None else args.skip + take)
+        return
+    if args.fields is not None:
+        dataset = dataset.select(*args.fields)
+    dataset = dataset.skip(args.skip) if take is None else dataset.skip(args.skip).take(take)
+    size = _ROWS if take is None else max(1, min(take, _ROWS))
+    wanted = None if total is None else min(max(0, total - args.skip), total if take is None else take)
+    yield from enumerate(told((row for batch in dataset.batch(size) for row in batch.rows()), wanted), args.skip)
+
+
+def matches(dataset: Dataset, where: str, total: int | None = None) -> Iterator[tuple[int, Any, Any]]:
+    """Yield the number of the first record, the columns and the mask of each batch, of so many records in all."""
+    from recordkit.expressions import Expression
+
+    expression = Expression(where)
+    if dataset.schema is not None:
+        expression.check(dataset.schema)
+    first = 0
+    for batch in dataset.batch(_ROWS):
+        yield first, batch, expression.mask(batch)
+        first += len(batch)
+        progress.step("looking at records", first, total, "records")
+
+
+def _matching(
+    dataset: Dataset, where: str, fields: list[str] | None, total: int | None
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    from recordkit.expressions import Expression
+
+    shown = dataset.schema.names if fields is None and dataset.schema is not None else tuple(fields or ())
+    needed = dict.fromkeys([*shown, *Expression(where).names])
+    for first, batch, mask in matches(dataset.select(*needed), where, total):
+        for number in mask.nonzero()[0].tolist():
+            row = batch.row(number)
+            yield first + number, {name: row[name] for name in shown}

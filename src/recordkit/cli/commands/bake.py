@@ -1,0 +1,36 @@
+"""bake: a new dataset with all changes in the records themselves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import recordkit as rk
+from recordkit.wording import counted
+
+from .._parser import add_json, add_target, options
+from ..terminal.bar import working
+from ._changed import rows_of, tell
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ..terminal.screen import Screen
+
+DETAILS: Final = """\
+Fields that were added beside the records go into them; what was dropped or deleted is left out. Any reader of
+TFRecord then sees what recordkit sees."""
+EXAMPLES: Final = ("recordkit bake data/ --out data-v2/",)
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.add_argument("path", metavar="DATA", help="the dataset")
+    add_target(parser, needed=True)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace, screen: Screen) -> int:
+    """Write the dataset anew."""
+    with working(screen, rows=rows_of(args.path, screen)):
+        changed = rk.bake(args.path, args.out, **options(args))
+    return tell(changed, f"{counted(changed.records, 'record')} in new files", args, screen)

@@ -1,0 +1,61 @@
+"""count: how many records there are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from .._dataset_argument import add_reading, matches, opened, tell_damage, told, total_of
+from .._parser import add_json
+from ..terminal.bar import working
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ..terminal.screen import Screen
+
+DETAILS: Final = """\
+Files are counted by their headers, and not read; with a manifest they are not even opened. `recordkit verify`
+is what reads every byte."""
+EXAMPLES: Final = (
+    "recordkit count train/",
+    "recordkit count --files 'train-*.tfrecord.gz'",
+    "recordkit count train/ --where 'label == 3'",
+)
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    add_reading(parser)
+    parser.add_argument("--where", metavar="EXPR", help="only records for which this holds")
+    parser.add_argument("--files", action="store_true", help="the count of each file, too")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace, screen: Screen) -> int:
+    """Print how many."""
+    dataset = opened(args)
+    with working(screen):
+        records = _count(dataset, args, screen)
+        files = {file.name: file.count for file in dataset.shards} if args.files else {}
+    if args.json:
+        screen.json({"records": records, **({"files": files} if args.files else {})})
+    elif args.files:
+        screen.table(["records", "file"], [[f"{count:,}", name] for name, count in files.items()], right=["records"])
+        screen.print(f"{records:,} in all")
+    else:
+        screen.print(str(records))
+    return tell_damage(dataset, screen)
+
+
+def _count(dataset: Any, args: argparse.Namespace, screen: Screen) -> int:
+    if args.where is not None:
+        from recordkit.expressions import Expression
+
+        selected = dataset.select(*Expression(args.where).names)
+        total = total_of(dataset, args, screen)
+        return sum(int(mask.sum()) for _, _, mask in matches(selected, args.where, total))
+    from recordkit.storage import PipeFile
+
+    if args.skip_damaged or any(isinstance(file.file, PipeFile) for file in dataset.shards):
+        return sum(1 for _ in told(dataset.records(), None))
+    return len(dataset)

@@ -1,0 +1,115 @@
+"""doctor: what is installed, and which fast paths are used."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import recordkit
+
+from .._parser import add_json
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ..terminal.screen import Screen
+
+EXAMPLES: Final = ("recordkit doctor", "recordkit doctor --json")
+
+# What each package is for, and the extra that brings it.
+_OPTIONAL: Final = {
+    "isal": ("foreign gzip decompressed faster", "fast"),
+    "simplejpeg": ("jpeg decoded and encoded", "images"),
+    "pillow": ("png decoded and encoded", "images"),
+    "ml_dtypes": ("bfloat16", "bfloat16"),
+    "pyarrow": ("Parquet, CSV and Arrow tables", "arrow"),
+    "pandas": ("data frames", "pandas"),
+    "starlette": ("the page of recordkit view", "viewer"),
+    "uvicorn": ("the page of recordkit view", "viewer"),
+    "torch": ("PyTorch", "torch"),
+    "jax": ("JAX", "jax"),
+    "datasets": ("datasets of Hugging Face", "huggingface"),
+    "tensorflow": ("TensorFlow; recordkit needs none", "tensorflow"),
+}
+_SAME: Final = {"tensorflow": ("tensorflow", "tensorflow-cpu", "tensorflow-macos", "tf-nightly")}
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    add_json(parser)
+
+
+def run(args: argparse.Namespace, screen: Screen) -> int:
+    """Print what is there."""
+    facts, problems = _facts(), list(_problems())
+    if args.json:
+        screen.json({**facts, "problems": problems})
+        return 1 if problems else 0
+    for name in ("recordkit", "python", "system", "processors", "checksums", "gzip", "cache"):
+        screen.print(f"{screen.style(f'{name:<11}', 'cyan')} {facts[name]}")
+    screen.print()
+    screen.table(("package", "version", "for"), [_row(name, screen) for name in ("numpy", "deflate", *_OPTIONAL)])
+    for problem in problems:
+        screen.print(f"\n{screen.style('problem', 'bold', 'yellow')}  {problem}")
+    return 1 if problems else 0
+
+
+def _facts() -> dict[str, Any]:
+    from recordkit import _core
+    from recordkit.engines import AUTO, count
+    from recordkit.storage._compression import library_name
+    from recordkit.storage._inflate import foreign_library_name
+
+    others = [path for path in _core.crc32c_paths() if path != _core.crc32c_path()]
+    return {
+        "recordkit": f"{recordkit.__version__} in {Path(recordkit.__file__).parent}",
+        "python": f"{platform.python_version()} ({platform.python_implementation()}) in {sys.executable}",
+        "system": f"{platform.system()} {platform.release()} on {platform.machine()}",
+        "processors": count(AUTO),
+        "checksums": _core.crc32c_path() + (f" (this processor can also do {', '.join(others)})" if others else ""),
+        "gzip": f"{library_name()} writes and reads our own, {foreign_library_name()} reads that of others",
+        "cache": str(_cache()),
+        "packages": {name: _version(name) for name in ("numpy", "deflate", *_OPTIONAL)},
+    }
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "recordkit"
+
+
+def _version(name: str) -> str | None:
+    for package in _SAME.get(name, (name,)):
+        try:
+            return metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return None
+
+
+def _row(name: str, screen: Screen) -> list[str]:
+    version = _version(name)
+    what, extra = _OPTIONAL.get(name, ("always needed", None))
+    if version is not None:
+        return [name, screen.style(version, "green"), what]
+    return [
+        name,
+        screen.style("not installed", "dim"),
+        f"{what}{f': pip install {chr(39)}recordkit[{extra}]{chr(39)}' if extra else ''}",
+    ]
+
+
+def _problems() -> list[str]:
+    from recordkit import _core
+
+    found = []
+    if _core.crc32c_path() == "portable":
+        found.append("checksums take the portable path, which is several times slower than those of x86-64 processors.")
+    cache = _cache()
+    place = next(folder for folder in (cache, *cache.parents) if folder.exists())
+    if not (place.is_dir() and os.access(place, os.W_OK)):
+        found.append(f"{place} cannot be written to: indexes that are made are not kept. Set XDG_CACHE_HOME.")
+    return found

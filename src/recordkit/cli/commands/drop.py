@@ -1,0 +1,39 @@
+"""drop: fields taken away."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import recordkit as rk
+from recordkit.wording import counted
+
+from .._parser import add_json, add_target, options
+from ..terminal.bar import working
+from ._changed import rows_of, tell
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ..terminal.screen import Screen
+
+DETAILS: Final = """\
+Without --out no file is rewritten: a field that was added beside the records is removed, one of the records
+themselves is hidden from whoever reads them with recordkit."""
+EXAMPLES: Final = ("recordkit drop data/ thumbnail", "recordkit drop data/ email phone --out public/")
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.add_argument("path", metavar="DATA", help="the dataset")
+    parser.add_argument("field", metavar="FIELD", nargs="+", help="the fields")
+    add_target(parser, needed=False)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace, screen: Screen) -> int:
+    """Drop the fields."""
+    with working(screen, rows=rows_of(args.path, screen)):
+        changed = rk.drop_fields(args.path, args.field, out=args.out, **options(args))
+    names = ", ".join(changed.fields)
+    how = "left out of new files" if args.out is not None else "no longer seen; the files were not touched"
+    return tell(changed, f"{names}: {counted(changed.records, 'record')}, {how}", args, screen)

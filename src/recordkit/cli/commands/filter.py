@@ -1,0 +1,43 @@
+"""filter: a new dataset of some of the records."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import recordkit as rk
+from recordkit.wording import counted
+
+from .._parser import add_json, add_target, options
+from ..terminal.bar import working
+from ._changed import tell
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ..terminal.screen import Screen
+
+DETAILS: Final = """\
+Names of fields, numbers, texts, comparisons, and, or, not, in, is none, len(). Records are copied byte for
+byte."""
+EXAMPLES: Final = (
+    "recordkit filter data/ --where 'label == 3 and len(tokens) > 8' --out three/",
+    "recordkit filter data/ --where 'caption is not none' --out captioned/",
+)
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.add_argument("path", metavar="DATA", help="the dataset")
+    parser.add_argument("--where", metavar="EXPR", required=True, help="the records for which this holds are kept")
+    add_target(parser, needed=True)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace, screen: Screen) -> int:
+    """Write the records that are wanted."""
+    with working(screen):
+        before = len(rk.open(args.path))
+        changed = rk.filter(args.path, args.where, out=args.out, **options(args))
+    share = f" ({changed.records / before:.1%})" if before else ""
+    words = f"{counted(changed.records, 'record')} of {before:,}{share} in new files"
+    return tell(changed, words, args, screen, of=before)

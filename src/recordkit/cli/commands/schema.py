@@ -1,0 +1,99 @@
+"""schema: the fields and their types."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from recordkit.wording import clean, counted
+
+from .._dataset_argument import add_reading, opened
+from .._parser import WrongUse
+
+if TYPE_CHECKING:
+    import argparse
+
+    from recordkit.schema import Schema
+
+    from ..terminal.screen import Screen
+
+EXAMPLES: Final = (
+    "recordkit schema train/",
+    "recordkit schema train/ --as python >> dataset.py",
+    "recordkit schema train/ --as tf       # for tf.io.parse_example; needs no TensorFlow",
+    "recordkit schema train/ --as json > schema.json",
+)
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    add_reading(parser)
+    parser.add_argument(
+        "--as", dest="form", choices=["table", "python", "json", "tf"], default="table", help="the form"
+    )
+    parser.add_argument("--json", dest="form", action="store_const", const="json", help="the same as --as json")
+
+
+def run(args: argparse.Namespace, screen: Screen) -> int:
+    """Print the schema."""
+    dataset = opened(args)
+    schema = dataset.schema
+    if schema is None:
+        message = (
+            f"{dataset.shards[0].name}: these payloads are no Examples, and have no fields\n"
+            "  recordkit info says what they look like."
+        )
+        raise WrongUse(message)
+    if args.form == "python":
+        screen.print(f"import recordkit as rk\n\nschema = {schema}")
+    elif args.form == "json":
+        screen.print(schema.to_json().rstrip())
+    elif args.form == "tf":
+        screen.print(_tensorflow(schema))
+    else:
+        _table(schema, screen, told=dataset.sequence.known is None)
+    return 0
+
+
+def _table(schema: Schema, screen: Screen, *, told: bool) -> None:
+    fields = {**schema.fields, **schema.sequences}
+    rows = [
+        [screen.style(clean(name), "bold"), str(field), "one a step" if name in schema.sequences else ""]
+        for name, field in fields.items()
+    ]
+    screen.table(["field", "type", " "], rows)
+    how = "told from the first records of some files" if told else "as it was written"
+    screen.print(screen.style(f"{counted(len(fields), 'field')}, {how}", "dim"))
+
+
+# --- For TensorFlow
+
+
+class _Source:
+    """Stands in for the module `tensorflow`, and gives the text of what it is asked for."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __getattr__(self, name: str) -> _Source:
+        return _Source(f"{self._text}.{name}")
+
+    def __call__(self, *values: Any, **named: Any) -> _Source:
+        given = [repr(value) for value in values]
+        given += [f"{name}={value!r}" for name, value in named.items()]
+        while given and given[-1] in ("None", "allow_missing=False"):  # which goes without saying
+            del given[-1]
+        return _Source(f"{self._text}({', '.join(given)})")
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def _tensorflow(schema: Schema) -> str:
+    from recordkit.schema._tensorflow import _described
+
+    lines: dict[bool, list[str]] = {False: [], True: []}
+    for layout in schema._layouts.values():
+        described = _described(layout, _Source("tf"))
+        lines[layout.steps] += [f"    {name!r}: {source!r}," for name, source in described.items()]
+    text = "import tensorflow as tf\n\nfeatures = {\n" + "\n".join(lines[False]) + "\n}"
+    return text if not lines[True] else text + "\n\nsequence_features = {\n" + "\n".join(lines[True]) + "\n}"

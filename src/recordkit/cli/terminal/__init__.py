@@ -1,0 +1,1 @@
+"""Terminal: printed text and tables, progress bars, and values in one line."""
