@@ -96,15 +96,10 @@ def _command(words: list[str], screen: Screen) -> int:
 
 @contextmanager
 def _log(screen: Screen, *, quiet: bool) -> Iterator[None]:
-    """Show what the log has to say, names of fields made safe; if quiet, only what the command does not tell itself."""
+    """Show what the log has to say; if quiet, only what the command does not tell itself."""
     import logging
 
-    class Cleaned(logging.Formatter):
-        def format(self, record: logging.LogRecord) -> str:
-            return clean(super().format(record))
-
     log, handler = logging.getLogger("recordkit"), logging.StreamHandler(screen.err)
-    handler.setFormatter(Cleaned())
     handler.setLevel(logging.ERROR if quiet else logging.WARNING)
     log.addHandler(handler)
     try:

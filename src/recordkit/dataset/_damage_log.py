@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from recordkit import log
 from recordkit.errors import CorruptRecordError
 from recordkit.wording import counted
 
@@ -68,10 +69,8 @@ class DamageLog:
         found = self.damage[before:]
         if not found:
             return
-        import logging  # here, because importing it takes as long as all of this package
-
         files = len({damage.path for damage in found})
-        logging.getLogger("recordkit").warning(
+        log.warning(
             "%s in %s passed over; the first: %s",
             counted(len(found), "damaged place"),
             counted(files, "file"),

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
+from recordkit import log
 from recordkit.engines import AUTO, Workers
 from recordkit.paths import given_path
 from recordkit.schema import Schema
@@ -154,7 +155,5 @@ def _name(where: Any, given: ByteFile | None) -> str:
 def _say_left_out(dataset: Dataset) -> None:
     if not dataset.left_out:
         return
-    import logging  # here, because importing it takes as long as all of this package
-
     shown = listed((f"{path.name} ({reason})" for path, reason in dataset.left_out), most=5)
-    logging.getLogger("recordkit").info("left out: %s", shown)
+    log.info("left out: %s", shown)

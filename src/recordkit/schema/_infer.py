@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recordkit import examples
+from recordkit import examples, log
 from recordkit.columns import BytesColumn
 from recordkit.errors import MalformedPayloadError, SchemaError
 from recordkit.examples import EMPTY, Decoder, Feature, FeatureFacts, Survey, Values
@@ -62,9 +62,7 @@ def fields_of_chunks(
 
 
 def _say_left_out(name: str) -> None:
-    import logging  # here, because importing it takes as long as all of this package
-
-    logging.getLogger("recordkit").warning(
+    log.warning(
         "%s: a feature and a feature list have this name; the schema has the list. Declare a schema without it to read"
         " the feature.",
         name,
@@ -87,14 +85,12 @@ def _mixed(name: str, kinds: list[str], *, strict: bool) -> None:
     if strict:
         message = f"{name}: {found}\n  A field has one kind. Read the records that differ with a schema of their own."
         raise SchemaError(message, field=name, found=" and ".join(kinds))
-    import logging  # as above
-
-    logging.getLogger("recordkit").warning(
+    log.warning(
         "%s: left out of the fields: records have %s\n"
-        '  To read one kind and skip the others: open(path, schema={%r: "%s[?]?", ...: ...}, on_error="skip").',
+        '  To read one kind and skip the others: open(path, schema={%s: "%s[?]?", ...: ...}, on_error="skip").',
         name,
         found,
-        name,
+        repr(name),
         {"float": "float32"}.get(kinds[0], kinds[0]),
     )
 

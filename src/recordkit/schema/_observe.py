@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from recordkit import log
 from recordkit.columns import BytesColumn, Ragged
 from recordkit.errors import SchemaError
 from recordkit.wording import is_whole, quoted
@@ -202,8 +203,4 @@ def _time(value: Any) -> str | None:
 
 @functools.cache  # once a process
 def _say_floats_are_float32() -> None:
-    import logging  # here, because importing it takes as long as all of this package
-
-    logging.getLogger("recordkit").info(
-        "Python floats are stored as float32; declare float64 in a schema, or use NumPy's, to keep every digit"
-    )
+    log.info("Python floats are stored as float32; declare float64 in a schema, or use NumPy's, to keep every digit")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import heapq
-import logging
 import os
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from recordkit import log
 from recordkit.engines import AUTO
 from recordkit.errors import SchemaError, StorageError, TargetBusyError, TargetExistsError
 from recordkit.paths import fitting
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from ._options import OnError
     from ._quarantine import BadRow
     from ._writer import Written
-
-log = logging.getLogger("recordkit")
 
 
 def create(

@@ -7,14 +7,13 @@ Every change to the file system that writing makes goes through here. Errors of 
 from __future__ import annotations
 
 import errno
-import logging
 import os
 import shutil
 import stat
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from recordkit import _core
+from recordkit import _core, log
 from recordkit.errors import StorageError, TargetExistsError
 from recordkit.paths import fitting, mode_of
 
@@ -43,8 +42,6 @@ _ADVICE = {
 
 
 _NO_SUCH_CALL = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
-
-log = logging.getLogger("recordkit")
 
 
 @contextmanager
@@ -152,7 +149,7 @@ def say_once(message: str) -> None:
     """Warn of what a file system cannot do, once for each place."""
     if message not in _said:
         _said.add(message)
-        log.warning("%s", message)
+        log.warning("%s\n  %s", *message.split("\n  ", 1))
 
 
 def write_new(path: Path, data: Buffer, *, sync: bool) -> None:

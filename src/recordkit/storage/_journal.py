@@ -8,7 +8,6 @@ the name when it was written: where something else lies there now, it is obeyed 
 from __future__ import annotations
 
 import json
-import logging
 import os
 import re
 import stat
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from recordkit import _core
+from recordkit import _core, log
 from recordkit.errors import StorageError
 from recordkit.paths import fitting
 
@@ -30,7 +29,6 @@ from ._staging import check_folder, is_foreign
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-log = logging.getLogger("recordkit")
 
 Kind = Literal["folder", "file", "append", "extend"]
 State = Literal["old", "between", "new", "other"]

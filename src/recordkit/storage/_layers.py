@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import base64
 import errno
-import logging
 import os
 import re
 import time
@@ -24,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from recordkit import _core
+from recordkit import _core, log
 from recordkit.errors import CorruptRecordError, StorageError
 from recordkit.schema import Schema
 
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
     from ._bytes import ByteFile
     from ._manifest import Shard
 
-log = logging.getLogger("recordkit")
 
 KEY: Final = "recordkit.layer"  # of a manifest's metadata
 AFTER: Final = "after"  # of an entry of a lineage: what a lone file held before more was appended

@@ -6,7 +6,6 @@ An index of a file that others wrote is kept in a cache folder, never beside the
 from __future__ import annotations
 
 import hashlib
-import logging
 import os
 import threading
 from contextlib import suppress
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recordkit import _core, progress
+from recordkit import _core, log, progress
 from recordkit.memory import mapped_at_most
 from recordkit.paths import fitting
 from recordkit.records import corrupt
@@ -166,7 +165,7 @@ def check_fits(index: Index, size: int, compression: Compression, records: int |
 @lru_cache(maxsize=4096)  # once for each file, however often it is looked for
 def warn_of_index(name: str, words: str) -> None:
     """Say that an index is not used."""
-    logging.getLogger("recordkit").warning(
+    log.warning(
         "%s: its index is ignored, and another one is made: %s\n"
         "  Remove it; recordkit.index writes another one beside the file.",
         name,

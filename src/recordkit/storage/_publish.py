@@ -7,12 +7,11 @@ written down before, so that whoever comes after a crash can finish it or take i
 
 from __future__ import annotations
 
-import logging
 import os
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from recordkit import _core
+from recordkit import _core, log
 from recordkit.errors import StorageError, TargetBusyError
 from recordkit.paths import fitting
 
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
 
     from ._journal import Kind
     from ._manifest import Manifest, Shard
-
-log = logging.getLogger("recordkit")
 
 
 def moves_of(shard: Shard, source: Path, name: str, target_folder: Path, side: Path) -> list[tuple[Path, Path]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 import warnings
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recordkit import progress, records
+from recordkit import log, progress, records
 from recordkit.errors import SchemaError, StorageError
 from recordkit.schema import Schema
 from recordkit.wording import counted, format_size
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
     from ._options import Options
     from ._staging import Part
 
-log = logging.getLogger("recordkit")
 
 FIRST_ROWS = 100  # that define a schema where none was declared
 _FIRST_BYTES = 16 << 20
@@ -436,7 +434,7 @@ class Writer:
             sum(shard.bytes for shard in shards),
             sum(shard.skipped for shard in shards),
         )
-        log.log(logging.WARNING if self.written.skipped else logging.INFO, "%s", self.written)
+        (log.warning if self.written.skipped else log.info)("%s", self.written)
         return self.written
 
     def _add_empty(self) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recordkit import examples, progress
+from recordkit import examples, log, progress
 from recordkit.dataset import Dataset, making_of, merged_chunk, open, rewritten  # noqa: A004
 from recordkit.engines import AUTO, Workers
 from recordkit.errors import SchemaError, StorageError
@@ -43,9 +42,6 @@ if TYPE_CHECKING:
     from recordkit.tools.fields import Failure
 
     AnyPath = str | os.PathLike[str]
-
-
-log = logging.getLogger("recordkit")
 
 
 @dataclass(frozen=True)
