@@ -74,7 +74,6 @@ EXCEPTIONS = {
     "tf.data._flows pipeline._order",
     "tf.io._files storage._bytes",
     "tf.io._files storage._disk",
-    "tf.io._plan schema._errors",
     "tf.tensors._dtypes schema._dtypes",
     "tf.train._repeated schema._wire",
     "tools._repair storage._bytes",

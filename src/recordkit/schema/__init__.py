@@ -11,6 +11,7 @@ How each is stored is written down in docs/format/schema.md. Nothing here knows 
 
 from ._compare import Difference
 from ._dtypes import INTEGERS
+from ._errors import unreadable
 from ._fields import Array, Field, TensorProto
 from ._messages import other_message
 from ._rows import RowEncoder
@@ -28,4 +29,5 @@ __all__ = [
     "other_message",
     "parse_tensor",
     "serialize_tensor",
+    "unreadable",
 ]

@@ -15,7 +15,7 @@ import numpy as np
 from recordkit.columns import BytesColumn, Ragged
 from recordkit.errors import InvalidArgumentError, SchemaError
 from recordkit.examples import EMPTY, Decoded, Decoder, Feature
-from recordkit.schema._errors import unreadable
+from recordkit.schema import unreadable
 from recordkit.tf.tensors import (
     DType,
     RaggedTensor,
