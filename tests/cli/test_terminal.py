@@ -24,9 +24,9 @@ import pytest
 
 import recordkit as rk
 from recordkit import _core
+from recordkit import engines as workers
 from recordkit.cli._commands import SUMMARIES
 from recordkit.cli.terminal import bar
-from recordkit.engines import _engine as workers
 
 from .conftest import STYLES, Done, reading
 

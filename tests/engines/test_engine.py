@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import recordkit as rk
-from recordkit.engines import _engine as workers
+from recordkit import engines as workers
 
 
 class TestCount:

@@ -35,7 +35,7 @@ def all_ways(pipe: Pipeline, workers: int) -> list[Any]:
     """The elements of workers, taken in turns; of the pipeline itself if there are none."""
     if not workers:
         return epoch(pipe)
-    shares = [epoch(pipe._every(worker, workers)) for worker in range(workers)]
+    shares = [epoch(pipe.for_worker(worker, workers)) for worker in range(workers)]
     none = object()
     return [element for turn in zip_longest(*shares, fillvalue=none) for element in turn if element is not none]
 
@@ -93,7 +93,7 @@ class TestPartition:
     @settings(max_examples=30)
     @given(pipe=chains(), workers=st.integers(2, 4), data=st.data())
     def test_a_worker_resumes_where_it_stood(self, pipe: Pipeline, workers: int, data: Any) -> None:
-        mine = pipe._every(data.draw(st.integers(0, workers - 1)), workers)
+        mine = pipe.for_worker(data.draw(st.integers(0, workers - 1)), workers)
         found, kept = states(mine)
         at = data.draw(st.integers(0, len(found)))
 

@@ -200,18 +200,20 @@ class Dataset(Steps):
     # --- From front to back
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._pipeline())
+        return iter(self.as_pipeline())
 
     @property
-    def _source(self) -> RecordSource:
+    def source(self) -> RecordSource:
+        """The records as pipelines read them. Internal to recordkit."""
         return RecordSource(self.sequence, self._making, self.name, self._start, self._stop)
 
-    def _pipeline(self) -> Pipeline:
-        return Pipeline(self._source, workers=self._threads)
+    def as_pipeline(self) -> Pipeline:
+        """Return a pipeline of these records, without steps yet. Internal to recordkit."""
+        return Pipeline(self.source, workers=self._threads)
 
     def records(self) -> Iterator[bytes]:
         """Yield the payloads as they are."""
-        return iter(Pipeline(replace(self._source, making=Payloads()), workers=self._threads))
+        return iter(Pipeline(replace(self.source, making=Payloads()), workers=self._threads))
 
     # --- Elsewhere
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from recordkit import _core
-from recordkit.engines import _engine as workers
+from recordkit import engines as workers
 from recordkit.errors import CorruptRecordError, SchemaError
 from recordkit.examples import survey
 from recordkit.records import CHUNK_BYTES, Chunk

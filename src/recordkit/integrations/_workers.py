@@ -27,7 +27,7 @@ def share_of(pipe: Pipeline, rank: int, world: int) -> Pipeline:
     at = next((at for at, step in enumerate(pipe.steps) if isinstance(step, late)), len(pipe.steps))
     divided = replace(pipe, steps=pipe.steps[:at]).shard(rank, world)
     for step in pipe.steps[at:]:
-        divided = divided._with(step)
+        divided = divided.with_step(step)
     return divided
 
 
@@ -45,7 +45,7 @@ class Share(Iterator[Any]):
     def __init__(
         self, pipe: Pipeline, worker: int, workers: int, epoch: int, start: Mapping[str, Any] | None = None
     ) -> None:
-        self._pipe = pipe._every(worker, workers)
+        self._pipe = pipe.for_worker(worker, workers)
         self._worker = worker
         self._workers = workers
         self.epoch = epoch

@@ -52,7 +52,7 @@ def to_tf_dataset(pipe: Steps, *, signature: Any = None, state: Mapping[str, Any
     >>> [batch["tokens"].to_list() for batch in batches]
     [[[1, 2], []], [[3]]]
     """
-    whole = pipe._pipeline()
+    whole = pipe.as_pipeline()
     schema = schema_of(whole)
     optional = optional_names(schema)
     if signature is None:

@@ -219,20 +219,20 @@ class TorchIterableDataset(data.IterableDataset):  # type: ignore[misc]
     """
 
     def __init__(self, pipe: Steps, state: Mapping[str, Any] | None = None) -> None:
-        whole = pipe._pipeline()
-        self._batched = whole._batched
+        whole = pipe.as_pipeline()
+        self._batched = whole.batched
         self._world = None if whole.sharded else _world()  # None if it is of no concern here
         self._pipe: Pipeline = share_of(whole, *(self._world or (0, 1)))
         self._optional = optional_names(schema_of(self._pipe))
         self._start = dict(state) if state is not None else None
         if state is not None:
             self._mine().resume(state)  # which looks whether it can
-        self._epochs = Epochs(whole._epochs.next if state is None else state["epoch"])
+        self._epochs = Epochs(whole.next_epoch if state is None else state["epoch"])
         self._begun = 0
 
     def _mine(self) -> Pipeline:
         """The same pipeline, whose epochs are of no concern to whoever has made it."""
-        return self._pipe._every(0, 1)
+        return self._pipe.for_worker(0, 1)
 
     def set_epoch(self, epoch: int) -> None:
         """Choose which epoch the next iteration is."""

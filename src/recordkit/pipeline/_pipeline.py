@@ -70,10 +70,16 @@ class Pipeline(Steps):
     _epochs: _Epochs = field(default_factory=_Epochs)
     _profile: Profile = field(default_factory=Profile)
 
-    def _pipeline(self) -> Pipeline:
+    def as_pipeline(self) -> Pipeline:
+        """Return this pipeline."""
         return self
 
-    def _with(self, step: Any) -> Pipeline:
+    def with_step(self, step: Any) -> Pipeline:
+        """Return the pipeline with one more step at its end. Internal to recordkit: arguments are not checked.
+
+        Raises:
+            StateError: The step needs to know every record's position, and the steps before it lose that.
+        """
         pipe = replace(self, steps=(*self.steps, step), _epochs=_Epochs(self._epochs.next), _profile=Profile())
         if isinstance(step, ORDER_ONLY):
             order, rest = divided(pipe.source, pipe.steps)
@@ -114,6 +120,11 @@ class Pipeline(Steps):
 
     def _iterator(self, epoch: int, mark: Mark) -> PipelineIterator:
         return PipelineIterator(self._flowing, epoch, mark, self._profile, self._state)
+
+    @property
+    def next_epoch(self) -> int:
+        """The epoch that the next iteration gives. Internal to recordkit."""
+        return self._epochs.next
 
     def set_epoch(self, epoch: int) -> None:
         """Choose which epoch the next iteration is."""
@@ -181,21 +192,21 @@ class Pipeline(Steps):
         return lists and all(isinstance(step, UNCHANGED) for step in self.steps)
 
     @property
-    def _batched(self) -> bool:
-        """Whether elements are batches."""
+    def batched(self) -> bool:
+        """Whether elements are batches. Internal to recordkit."""
         last = next(
             (step for step in reversed(self.steps) if isinstance(step, Group | _sequential_steps.Unbatch)), None
         )
         if last is not None:
             return isinstance(last, Group)
-        return any(pipe._batched for pipe in _pipes_in(self.source))
+        return any(pipe.batched for pipe in _pipes_in(self.source))
 
     def _of(self, joint: Zip | Concat | Mix) -> Pipeline:
         """Return a pipeline of several."""
         return Pipeline(_Joint(joint))
 
-    def _every(self, first: int, step: int) -> Pipeline:
-        """Return elements number `first`, and from there every `step`-th: what one of `step` workers gives."""
+    def for_worker(self, first: int, step: int) -> Pipeline:
+        """Return element `first` and every `step`-th after it: the share of a worker. Internal to recordkit."""
         return replace(self, every=(first, step), _epochs=_Epochs(self._epochs.next), _profile=Profile())
 
     # --- Caching

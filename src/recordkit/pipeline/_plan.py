@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from recordkit.engines import AUTO, Processes, Workers, in_processes, side_by_side
-from recordkit.engines import _engine as _workers
+from recordkit.engines import count as worker_count
 
 from . import _order, _sequential_steps
 from ._element_steps import Filter, Group, Map, MapBatches, Section, aligned
@@ -87,7 +87,7 @@ class Sectioned:
         if isinstance(self.workers, Processes):
             yield from self._by_processes(blocks, self.workers.count)
             return
-        with closing(side_by_side(blocks, self._made, _workers.count(self.workers), grow=self.workers == AUTO)) as made:
+        with closing(side_by_side(blocks, self._made, worker_count(self.workers), grow=self.workers == AUTO)) as made:
             for block, piece, seconds in made:
                 yield from self._given(block, piece, seconds)
 
@@ -166,7 +166,7 @@ def workers_of(steps: Sequence[Any], otherwise: Workers) -> Workers:
     if not several:
         return otherwise
     processes = [each for each in several if isinstance(each, Processes)]
-    return max(processes or several, key=_workers.count)
+    return max(processes or several, key=worker_count)
 
 
 def asked(steps: Sequence[Any]) -> list[Workers]:

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from recordkit.engines import AUTO, Crew, Processes, Workers, in_processes
-from recordkit.engines import _engine as _workers
+from recordkit.engines import count as worker_count
 
 from ._elements import Block, Piece, Told, joined, number_of, parts_of
 from ._order import Every, Facts, Order
@@ -287,7 +287,7 @@ class Ordered:
             spans = Spans(fetch, sizes)
             yield from self._marked(in_processes(spans.all(), fetch.make, self.workers.count), order, sizes)
             return
-        count, (ahead, at_first) = _workers.count(self.workers), self._ahead()
+        count, (ahead, at_first) = worker_count(self.workers), self._ahead()
         if ahead is None:
             source.expect(order.count)
         spans = Spans(fetch, sizes, ahead, at_first, count)
@@ -344,7 +344,7 @@ class InTurn:
         at = number_of(mark)
         first = self.first + at
         count = None if self.stop is None else max(0, self.stop - first)
-        pieces = self.source.stream(first, count, self.size, self.section, _workers.count(self.workers))
+        pieces = self.source.stream(first, count, self.size, self.section, worker_count(self.workers))
         for piece, seconds, decoding in pieces:
             self.profile.note(self.section, piece, seconds, decoding)
             marks = range(at + 1, at + piece.taken + 1)

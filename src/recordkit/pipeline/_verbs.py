@@ -35,11 +35,12 @@ _MOST = 1 << 62  # bytes or ranks: what orders are reckoned with has 64 bits
 class Steps:
     """The steps that anything which has elements can be given. Each returns a new pipeline."""
 
-    def _pipeline(self) -> Pipeline:
+    def as_pipeline(self) -> Pipeline:
+        """Return these elements as a pipeline. Internal to recordkit."""
         raise NotImplementedError
 
     def _then(self, step: Any) -> Pipeline:
-        return self._pipeline()._with(step)
+        return self.as_pipeline().with_step(step)
 
     # --- What becomes of each element
 
@@ -68,9 +69,9 @@ class Steps:
         >>> [row["n"].item() for row in rows.map_batches(lambda batch: {"n": batch["n"] * 10})]
         [0, 10, 20]
         """
-        pipe, checked = self._pipeline(), function_of(function, "map_batches")
-        kind = Map if pipe._batched else MapBatches
-        return pipe._with(kind(checked, checked_workers(workers)))
+        pipe, checked = self.as_pipeline(), function_of(function, "map_batches")
+        kind = Map if pipe.batched else MapBatches
+        return pipe.with_step(kind(checked, checked_workers(workers)))
 
     def filter(self, wanted: Callable[[Any], Any] | str, *, workers: Workers = AUTO) -> Pipeline:
         """Return the elements for which a function says yes, or the rows that an expression takes.
@@ -201,8 +202,8 @@ class Steps:
         >>> [batch.tolist() for batch in from_generator(lambda: range(5)).batch(2)]
         [[0, 1], [2, 3], [4]]
         """
-        pipe = self._pipeline()
-        pipe = pipe._with(Group(whole_number(size, "size", least=1), drop_last, pad, pipe._lists))
+        pipe = self.as_pipeline()
+        pipe = pipe.with_step(Group(whole_number(size, "size", least=1), drop_last, pad, pipe._lists))
         return pipe if workers is None else replace(pipe, workers=checked_workers(workers))
 
     def unbatch(self) -> Pipeline:
@@ -230,7 +231,7 @@ class Steps:
         >>> list(from_generator(lambda: range(3)).zip(from_generator(lambda: "ab")))
         [(0, 'a'), (1, 'b')]
         """
-        return self._pipeline()._of(Zip((self._pipeline(), *(other._pipeline() for other in others))))
+        return self.as_pipeline()._of(Zip((self.as_pipeline(), *(other.as_pipeline() for other in others))))
 
     def concat(self, *others: Steps) -> Pipeline:
         """Return all elements of this, then all of each other.
@@ -239,7 +240,7 @@ class Steps:
         >>> list(from_generator(lambda: range(2)).concat(from_generator(lambda: "ab")))
         [0, 1, 'a', 'b']
         """
-        return self._pipeline()._of(Concat((self._pipeline(), *(other._pipeline() for other in others))))
+        return self.as_pipeline()._of(Concat((self.as_pipeline(), *(other.as_pipeline() for other in others))))
 
     def mix(
         self,
@@ -261,7 +262,7 @@ class Steps:
         >>> sorted(ones.mix(twos))
         [1, 1, 1, 2, 2]
         """
-        pipes = (self._pipeline(), *(other._pipeline() for other in others))
+        pipes = (self.as_pipeline(), *(other.as_pipeline() for other in others))
         shares = tuple(map(float, weights)) if weights is not None else (1.0,) * len(pipes)
         if len(shares) != len(pipes) or not all(0 < share < np.inf for share in shares):
             message = f"mix: expected {len(pipes)} weights above 0, one for each, found {weights!r}"
@@ -269,7 +270,7 @@ class Steps:
         if stop not in ("all", "first"):
             message = f"stop is 'all' or 'first', found {stop!r}"
             raise ValueError(message)
-        return self._pipeline()._of(Mix(pipes, shares, whole_number(seed, "seed", least=None), stop))
+        return self.as_pipeline()._of(Mix(pipes, shares, whole_number(seed, "seed", least=None), stop))
 
     # --- Ahead of time
 
@@ -298,7 +299,7 @@ class Steps:
         Raises:
             StateError: There are functions among the steps, a path, and no key.
         """
-        return self._pipeline()._cached(path, max_bytes, key)
+        return self.as_pipeline()._cached(path, max_bytes, key)
 
     # --- Elsewhere
 
@@ -311,7 +312,7 @@ class Steps:
             options: `shard_size=`, `compression=`, ...
         """
         with storage.create(path, schema, **options) as writer:
-            for block in self._pipeline().blocks(None, 0):
+            for block in self.as_pipeline().blocks(None, 0):
                 if isinstance(block.values, Batch):
                     writer.write_batch(block.values)
                 else:

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import recordkit
 from recordkit import progress
 from recordkit.dataset import open  # noqa: A004
-from recordkit.engines import Processes
-from recordkit.engines import _engine as _workers
+from recordkit.engines import AUTO, Processes
+from recordkit.engines import count as worker_count
 from recordkit.errors import RecordKitError, StorageError
 from recordkit.paths import given_path
 from recordkit.storage import LocalFile, begin_run, changing, is_lone_file, permissions_of
@@ -173,10 +173,10 @@ def run(
     if is_lone_file(given_path(target.path)) and count != 1:
         message = f"{target.path}: one file cannot be made of {count}\n  Give a folder as the target."
         raise StorageError(message, path=target.path)
-    hands = _workers.count(workers)
+    hands = worker_count(workers)
     # Each writer has a thread for the disk, so that reading and writing go on at the same time in each file. What goes
     # beside records is too little for that.
-    threads: Workers = _workers.AUTO if hands > 1 and target.compress else 1
+    threads: Workers = AUTO if hands > 1 and target.compress else 1
     run = begin_run(
         target.path,
         target.schema,

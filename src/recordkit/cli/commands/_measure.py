@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from recordkit import _core
-from recordkit.engines import _engine as workers
+from recordkit import engines as workers
 from recordkit.storage import LocalFile
 from recordkit.wording import counted
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from recordkit.engines import AUTO
-from recordkit.engines import _engine as _workers
+from recordkit.engines import count as worker_count
 from recordkit.errors import InvalidArgumentError
 from recordkit.paths import given_path
 from recordkit.pipeline import Pipeline, Prefetch, from_generator
@@ -98,7 +98,7 @@ class Dataset:
     def _then(self, step: Any, cardinality: int | None = None, spec: Any = None) -> Dataset:
         """Return a dataset with a step more, whose elements are as before unless `spec` says what they are."""
         count = self._count if cardinality is None else cardinality
-        return Dataset(self._pipe._with(step), count, self._spec if spec is None else spec)
+        return Dataset(self._pipe.with_step(step), count, self._spec if spec is None else spec)
 
     # --- Where elements come from
 
@@ -203,7 +203,7 @@ class Dataset:
         least = min(known) if known else INFINITE_CARDINALITY
         count = UNKNOWN_CARDINALITY if UNKNOWN_CARDINALITY in counts else least
         spec = mapped(lambda each: each._spec, structure)
-        return Dataset(pipe._with(Make(partial(_side_by_side, structure))), count, spec)
+        return Dataset(pipe.with_step(Make(partial(_side_by_side, structure))), count, spec)
 
     def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
         """Return all elements of this, then all of another, which must have the same structure and dtypes."""
@@ -211,7 +211,7 @@ class Dataset:
         counts = self._count, dataset._count
         total = sum(counts) if min(counts) >= 0 else max(count for count in counts if count < 0)
         pipe = self._pipe.concat(dataset._pipe)
-        return Dataset(pipe if _specs.is_known(spec) else pipe._with(Alike()), total, spec)
+        return Dataset(pipe if _specs.is_known(spec) else pipe.with_step(Alike()), total, spec)
 
     # --- What becomes of each element
 
@@ -264,7 +264,7 @@ class Dataset:
             deterministic: Not used: the order is always the same.
             name: Not used.
         """
-        cycle = _cycle(cycle_length, num_parallel_calls, _workers.count(AUTO))
+        cycle = _cycle(cycle_length, num_parallel_calls, worker_count(AUTO))
         block = 1 if block_length is None else _positive(block_length, "block_length")
         step = Interleave(_function(map_func), _opened, cycle, block, num_parallel_calls is not None)
         return self._then(step, UNKNOWN_CARDINALITY, UNKNOWN)
@@ -272,7 +272,7 @@ class Dataset:
     def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Dataset:
         """Return the elements that could be made; records that are damaged are passed over, and no others."""
         good = Good(log_warning)
-        return Dataset(ignoring(self._pipe, good)._with(good), spec=self._spec)
+        return Dataset(ignoring(self._pipe, good).with_step(good), spec=self._spec)
 
     # --- In which order
 
@@ -390,17 +390,17 @@ class Dataset:
         size = _positive(batch_size, "batch_size")
         pipe = grouped(self._pipe, size, bool(drop_remainder), fused=fused)
         count = self._counted(lambda count: count // size if drop_remainder else -(-count // size))
-        return Dataset(pipe._with(made), count, spec(size if drop_remainder else None))
+        return Dataset(pipe.with_step(made), count, spec(size if drop_remainder else None))
 
     def unbatch(self, name: str | None = None) -> Dataset:
         """Return the rows of each element."""
         spec = _specs.rows(self._spec)
-        pipe = self._pipe._with(Make(_batches.rows_of))
+        pipe = self._pipe.with_step(Make(_batches.rows_of))
         return Dataset(pipe.map(lambda rows: [rows] if isinstance(rows, Failed) else list(rows)).unbatch(), spec=spec)
 
     def enumerate(self, start: Any = 0, name: str | None = None) -> Dataset:
         """Return each element with its number."""
-        pipe = self._pipe.enumerate()._with(Make(partial(_numbered, _whole_number(start, "enumerate"))))
+        pipe = self._pipe.enumerate().with_step(Make(partial(_numbered, _whole_number(start, "enumerate"))))
         return Dataset(pipe, self._count, (TensorSpec([], int64), self._spec))
 
     # --- Ahead of time
@@ -418,7 +418,7 @@ class Dataset:
         # Elements come some at a time: those in a cache that fills, those that wait and those that were handed on are
         # together never more than was asked for.
         few = max(1, min(256, size // 8))
-        return Dataset(limited(self._pipe, few)._with(Prefetch(size - 3 * few + 3)), self._count, self._spec)
+        return Dataset(limited(self._pipe, few).with_step(Prefetch(size - 3 * few + 3)), self._count, self._spec)
 
     def cache(self, filename: Any = "", name: str | None = None) -> Dataset:
         """Return the same elements, made once: from then on they come from memory, or from a folder.
@@ -431,12 +431,12 @@ class Dataset:
         """
         in_memory = isinstance(filename, str) and not filename
         path = "" if in_memory else _texts(filename)[0]
-        pipe = self._pipe._with(Raised(plain if path else shown))
+        pipe = self._pipe.with_step(Raised(plain if path else shown))
         if not path:  # what is in memory is nobody else's: it need not be told what it was made of
             return Dataset(Pipeline(Kept(pipe, None, None, "", repr(pipe))), self._count, self._spec)
         made_of = pipe.cache(path, key="tf").source.fingerprint
         kept = Pipeline(Kept(pipe, Path(path), None, made_of, repr(pipe)))
-        return Dataset(kept._with(Make(partial(_restored, self._spec))), self._count, self._spec)
+        return Dataset(kept.with_step(Make(partial(_restored, self._spec))), self._count, self._spec)
 
     # --- Going through it
 
@@ -625,7 +625,7 @@ def _threads(calls: Any) -> Workers:
     """Return by how many threads a function is called; a number, so that the most that are asked for are taken."""
     if calls is None:
         return 1
-    return _workers.count(AUTO) if int(calls) == AUTOTUNE else _positive(calls, "num_parallel_calls")
+    return worker_count(AUTO) if int(calls) == AUTOTUNE else _positive(calls, "num_parallel_calls")
 
 
 def _whole_number(number: Any, what: str) -> int:

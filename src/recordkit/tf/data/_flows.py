@@ -122,7 +122,7 @@ class Files:
                 message = f"{path}: there is no such file"
                 raise NotFoundError(message, path=path, errno=errno.ENOENT)
         opened = dataset.open(list(self.paths), raw=True, on_error="skip" if self.tolerant else "raise")
-        source = opened._source
+        source = opened.source
         plain = type(source.making) is Payloads and source.exact  # else records are looked at one by one
         return replace(source, making=_Packing()) if plain else source
 
@@ -344,7 +344,7 @@ def grouped(pipe: Pipeline, size: int, drop_last: bool, *, fused: bool) -> Pipel
     Where `map` comes right before `batch`, TensorFlow does both as one step, where one that failed takes a place.
     """
     counted = fused and isinstance(pipe.steps[-1] if pipe.steps else pipe.source, Call | Files)
-    return pipe._with(Group(size, drop_last, lists=True) if counted else Gathered(size, drop_last))
+    return pipe.with_step(Group(size, drop_last, lists=True) if counted else Gathered(size, drop_last))
 
 
 @dataclass(frozen=True)
