@@ -23,7 +23,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "recordkit"
 ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
     "recordkit": (
         ("_core", "errors", "progress", "wording"),
-        ("log", "memory", "paths"),
+        ("log", "memory"),
         ("engines", "filesystems"),
         ("images", "records"),
         ("columns",),

@@ -18,7 +18,7 @@ import pytest
 import recordkit as rk
 from recordkit import storage, tf
 from recordkit.errors import NotFoundError, PermissionDeniedError, RecordKitError, StorageError
-from recordkit.paths import given_path
+from recordkit.filesystems import given_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,7 +9,7 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from recordkit.paths import mode_of
+from recordkit.filesystems import mode_of
 
 from ._commands import SUMMARIES
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recordkit.errors import CorruptRecordError, StorageError
-from recordkit.paths import given_path
+from recordkit.filesystems import given_path
 from recordkit.records import Reader
 from recordkit.storage import LocalFile, RecordFile
 

@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 from recordkit import log
 from recordkit.engines import AUTO, Workers
-from recordkit.paths import given_path
+from recordkit.filesystems import given_path
 from recordkit.schema import Schema
 from recordkit.storage import Layer, LocalFile, OpenFiles, RecordFile, given_file, layers_over, locate
 from recordkit.wording import listed

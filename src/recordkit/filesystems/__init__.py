@@ -3,6 +3,7 @@
 `FileSystem` says what every one offers; `recordkit.testing.FileSystemContract` tests that a class does.
 """
 
+from ._paths import fitting, given_path, is_folder, mode_of, refusing
 from ._protocol import (
     ALWAYS,
     IF_ABSENT,
@@ -31,4 +32,9 @@ __all__ = [
     "Range",
     "Stat",
     "When",
+    "fitting",
+    "given_path",
+    "is_folder",
+    "mode_of",
+    "refusing",
 ]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from recordkit.engines import AUTO, Workers
 from recordkit.errors import StateError, StorageError
-from recordkit.paths import given_path
+from recordkit.filesystems import given_path
 from recordkit.schema import Schema
 from recordkit.storage import is_lone_file
 from recordkit.wording import parse_size, whole_number

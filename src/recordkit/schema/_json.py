@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from recordkit.errors import SchemaError, StorageError, TargetExistsError
-from recordkit.paths import refusing
+from recordkit.filesystems import refusing
 
 from . import _dtypes
 from ._fields import AnyField, Array, Field, TensorProto

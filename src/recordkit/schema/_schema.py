@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from recordkit.errors import SchemaError
-from recordkit.paths import given_path, refusing
+from recordkit.filesystems import given_path, refusing
 
 from . import _compare, _infer, _json, _observe, _print, _tensorflow
 from ._batches import Plan, encode_columns, encode_pieces, gather_columns

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import recordkit
 from recordkit import _core
 from recordkit.errors import StorageError, TargetExistsError
-from recordkit.paths import fitting
+from recordkit.filesystems import fitting
 from recordkit.schema import Schema
 from recordkit.wording import listed
 

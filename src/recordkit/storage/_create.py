@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from recordkit import log
 from recordkit.engines import AUTO
 from recordkit.errors import SchemaError, StorageError, TargetBusyError, TargetExistsError
-from recordkit.paths import fitting
+from recordkit.filesystems import fitting
 from recordkit.schema import Schema
 
 from . import _commit, _disk, _existing, _intake, _layers, _names, _publish, _quarantine, _staging

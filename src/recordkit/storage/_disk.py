@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from recordkit import _core, log
 from recordkit.errors import StorageError, TargetExistsError
-from recordkit.paths import fitting, mode_of
+from recordkit.filesystems import fitting, mode_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -19,7 +19,7 @@ import numpy as np
 
 from recordkit import _core, log
 from recordkit.errors import StorageError
-from recordkit.paths import fitting
+from recordkit.filesystems import fitting
 
 from . import _disk, _names
 from . import _side_json as declare

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from recordkit.errors import StorageError
-from recordkit.paths import given_path, is_folder, mode_of
+from recordkit.filesystems import given_path, is_folder, mode_of
 from recordkit.wording import counted, did_you_mean, listed
 
 from . import _disk, _names

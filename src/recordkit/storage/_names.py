@@ -12,7 +12,7 @@ import stat
 from pathlib import Path
 
 from recordkit.errors import StorageError
-from recordkit.paths import fitting, given_path, is_folder, mode_of
+from recordkit.filesystems import fitting, given_path, is_folder, mode_of
 
 SIDE = "_recordkit"  # the folder of what is ours, out of the way of globs such as `*.tfrecord*` and `train-*`
 _RECORD_FILE = re.compile(

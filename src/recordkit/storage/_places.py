@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recordkit import _core, log, progress
+from recordkit.filesystems import fitting
 from recordkit.memory import mapped_at_most
-from recordkit.paths import fitting
 from recordkit.records import corrupt
 
 from . import _names

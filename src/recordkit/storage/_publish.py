@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from recordkit import _core, log
 from recordkit.errors import StorageError, TargetBusyError
-from recordkit.paths import fitting
+from recordkit.filesystems import fitting
 
 from . import _disk, _journal, _names
 from ._changes import WAIT, changing_target

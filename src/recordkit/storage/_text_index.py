@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from recordkit.errors import StorageError, TargetExistsError
-from recordkit.paths import given_path
+from recordkit.filesystems import given_path
 
 from . import _disk
 from ._bytes import LocalFile

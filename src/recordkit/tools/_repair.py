@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from recordkit import progress, records
 from recordkit.errors import CorruptRecordError, StorageError, TargetExistsError, WrongFileError
-from recordkit.paths import fitting, given_path, is_folder, mode_of
+from recordkit.filesystems import fitting, given_path, is_folder, mode_of
 from recordkit.storage import Manifest, _disk, _names, create
 from recordkit.storage._bytes import LocalFile
 from recordkit.storage._damage import Damage

@@ -21,7 +21,7 @@ from recordkit.dataset import open  # noqa: A004
 from recordkit.engines import AUTO, Processes
 from recordkit.engines import count as worker_count
 from recordkit.errors import RecordKitError, StorageError
-from recordkit.paths import given_path
+from recordkit.filesystems import given_path
 from recordkit.storage import LocalFile, begin_run, changing, is_lone_file, permissions_of
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import numpy as np
 from recordkit.engines import AUTO
 from recordkit.engines import count as worker_count
 from recordkit.errors import InvalidArgumentError
-from recordkit.paths import given_path
+from recordkit.filesystems import given_path
 from recordkit.pipeline import Pipeline, Prefetch, from_generator
 from recordkit.tf import _names
 from recordkit.tf.io import TFRecordOptions

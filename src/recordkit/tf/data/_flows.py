@@ -17,7 +17,7 @@ import numpy as np
 from recordkit import _core, dataset
 from recordkit.dataset import Payloads
 from recordkit.errors import NotFoundError
-from recordkit.paths import given_path, mode_of
+from recordkit.filesystems import given_path, mode_of
 from recordkit.pipeline import (
     Block,
     BufferShuffle,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from recordkit import storage
 from recordkit.errors import TargetExistsError
-from recordkit.paths import refusing
+from recordkit.filesystems import refusing
 from recordkit.tf.tensors import Tensor
 
 from ._files import path_of

@@ -17,7 +17,7 @@ from recordkit import _core
 from recordkit.dataset import Dataset, Part, living, making_of, merged_chunk, open, physical, rewritten  # noqa: A004
 from recordkit.engines import AUTO, Workers
 from recordkit.errors import SchemaError, StorageError
-from recordkit.paths import given_path
+from recordkit.filesystems import given_path
 from recordkit.schema import Schema
 from recordkit.storage import Base, LocalFile, changing, is_lone_file, layer_facts, new_layer, recover, settle
 from recordkit.tools import _rewrite as _jobs

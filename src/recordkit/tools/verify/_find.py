@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, TypeAlias, cast
 
 from recordkit.errors import StorageError
-from recordkit.paths import given_path, is_folder, mode_of
+from recordkit.filesystems import given_path, is_folder, mode_of
 from recordkit.storage import (
     LocalFile,
     Manifest,
