@@ -99,50 +99,10 @@ __all__ = [
     "uint64",
 ]
 
-# Where the names live that are looked up when they are first used.
-_PLACES = {
-    "DType": "tensors",
-    "RaggedTensor": "tensors",
-    "RaggedTensorSpec": "tensors",
-    "SparseTensor": "tensors",
-    "SparseTensorSpec": "tensors",
-    "Tensor": "tensors",
-    "TensorShape": "tensors",
-    "TensorSpec": "tensors",
-    "as_dtype": "tensors",
-    "bfloat16": "tensors",
-    "bool": "tensors:bool_",
-    "cast": "tensors",
-    "complex128": "tensors",
-    "complex64": "tensors",
-    "concat": "tensors",
-    "constant": "tensors",
-    "convert_to_tensor": "tensors",
-    "data": "data",
-    "double": "tensors",
-    "errors": "errors",
-    "float16": "tensors",
-    "float32": "tensors",
-    "float64": "tensors",
-    "half": "tensors",
-    "image": "image",
-    "int16": "tensors",
-    "int32": "tensors",
-    "int64": "tensors",
-    "int8": "tensors",
-    "io": "io",
-    "newaxis": "tensors",
-    "reshape": "tensors",
-    "shape": "tensors",
-    "sparse": "sparse",
-    "stack": "tensors",
-    "string": "tensors",
-    "train": "train",
-    "uint16": "tensors",
-    "uint32": "tensors",
-    "uint64": "tensors",
-    "uint8": "tensors",
-}
+_MODULES = ("data", "errors", "image", "io", "sparse", "train")
+
+# Where each name is defined; it is looked up when it is first used.
+_PLACES = dict.fromkeys(__all__, "tensors") | {name: name for name in _MODULES} | {"bool": "tensors:bool_"}
 
 __getattr__ = _names.getter("tf", globals(), _PLACES)
 

@@ -9,25 +9,15 @@ from typing import TYPE_CHECKING
 
 from recordkit.tf import _names
 
+from ._features import FixedLenFeature, FixedLenSequenceFeature, RaggedFeature, SparseFeature, VarLenFeature
+from ._parsing import parse_example, parse_sequence_example, parse_single_example, parse_single_sequence_example
+from ._raw import decode_raw, parse_tensor, serialize_tensor
+
 if TYPE_CHECKING:
     from recordkit.tf.image import decode_image, decode_jpeg, decode_png, encode_jpeg, encode_png
-    from recordkit.tf.io import gfile
 
-    from ._features import (
-        FixedLenFeature,
-        FixedLenSequenceFeature,
-        RaggedFeature,
-        SparseFeature,
-        VarLenFeature,
-    )
+    from . import gfile
     from ._files import read_file, write_file
-    from ._parsing import (
-        parse_example,
-        parse_sequence_example,
-        parse_single_example,
-        parse_single_sequence_example,
-    )
-    from ._raw import decode_raw, parse_tensor, serialize_tensor
     from ._writer import TFRecordOptions, TFRecordWriter
 
 __all__ = [
@@ -55,31 +45,12 @@ __all__ = [
     "write_file",
 ]
 
-# Where the names live that are looked up when they are first used.
-_PLACES = {
-    "FixedLenFeature": "io._features",
-    "FixedLenSequenceFeature": "io._features",
-    "RaggedFeature": "io._features",
-    "SparseFeature": "io._features",
-    "TFRecordOptions": "io._writer",
-    "TFRecordWriter": "io._writer",
-    "VarLenFeature": "io._features",
-    "decode_image": "image",
-    "decode_jpeg": "image",
-    "decode_png": "image",
-    "decode_raw": "io._raw",
-    "encode_jpeg": "image",
-    "encode_png": "image",
-    "gfile": "io.gfile",
-    "parse_example": "io._parsing",
-    "parse_sequence_example": "io._parsing",
-    "parse_single_example": "io._parsing",
-    "parse_single_sequence_example": "io._parsing",
-    "parse_tensor": "io._raw",
-    "read_file": "io._files",
-    "serialize_tensor": "io._raw",
-    "write_file": "io._files",
-}
+_PICTURES = ("decode_image", "decode_jpeg", "decode_png", "encode_jpeg", "encode_png")
+
+# What parsing does not need is looked up when it is first used.
+_PLACES = dict.fromkeys(__all__, "") | dict.fromkeys(_PICTURES, "image")
+_PLACES |= dict.fromkeys(("TFRecordOptions", "TFRecordWriter"), "io._writer") | {"gfile": "io.gfile"}
+_PLACES |= dict.fromkeys(("read_file", "write_file"), "io._files")
 
 __getattr__ = _names.getter("tf.io", globals(), _PLACES)
 
