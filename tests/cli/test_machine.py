@@ -10,7 +10,7 @@ import pytest
 import recordkit as rk
 from recordkit import _core
 from recordkit.cli._commands import SUMMARIES
-from recordkit.cli.commands import _complete
+from recordkit.cli.commands import completion
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,15 +93,15 @@ class TestCompletion:
         ],
     )
     def test_words_that_may_follow(self, words: list[str], found: list[str]) -> None:
-        assert _complete.candidates(words) == found
+        assert completion.candidates(words) == found
 
     def test_fields_of_the_dataset_are_offered(self, train: str, in_folder: None) -> None:
-        assert _complete.candidates(["cat", train, "--fields", ""])[:2] == ["caption", "depth"]
-        assert _complete.candidates(["cat", train, "--fields", "id,la"]) == ["id,label"]
-        assert _complete.candidates(["drop", train, "im"]) == ["image"]
-        assert _complete.candidates(["drop", "nothing", "im"]) == []
+        assert completion.candidates(["cat", train, "--fields", ""])[:2] == ["caption", "depth"]
+        assert completion.candidates(["cat", train, "--fields", "id,la"]) == ["id,label"]
+        assert completion.candidates(["drop", train, "im"]) == ["image"]
+        assert completion.candidates(["drop", "nothing", "im"]) == []
 
     def test_fields_that_would_steer_the_terminal_are_not(self, in_folder: None) -> None:
         rk.write("data", [{"plain": 1, "\x1b[31mred": 2}])
 
-        assert _complete.candidates(["drop", "data", ""]) == ["plain"]
+        assert completion.candidates(["drop", "data", ""]) == ["plain"]

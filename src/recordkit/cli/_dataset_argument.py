@@ -1,4 +1,4 @@
-"""Opened: the dataset that a command is about, with the options that say how to read it."""
+"""The dataset that a command reads or changes: its options, its rows, and the report of what was changed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import recordkit as rk
 from recordkit import progress
-from recordkit.wording import counted
+from recordkit.wording import clean, counted
 
 from ._parser import add_fields, add_paths, where, whole
 
@@ -17,14 +17,27 @@ if TYPE_CHECKING:
 
     from recordkit.dataset import Dataset
     from recordkit.storage import RecordFile
+    from recordkit.tools import Changed
 
     from .terminal.screen import Screen
 
-__all__ = ["add_reading", "add_selection", "matches", "opened", "rows", "tell_damage", "told", "total_of"]
+__all__ = [
+    "add_reading",
+    "add_selection",
+    "matches",
+    "opened",
+    "rows",
+    "rows_of",
+    "tell_change",
+    "tell_damage",
+    "told",
+    "total_of",
+]
 
 T = TypeVar("T")
 
 _ROWS = 256
+_SHOWN = 5
 
 
 def add_reading(parser: argparse.ArgumentParser) -> None:
@@ -122,3 +135,35 @@ def _matching(
         for number in mask.nonzero()[0].tolist():
             row = batch.row(number)
             yield first + number, {name: row[name] for name in shown}
+
+
+# --- What was changed in it
+
+
+def rows_of(path: str, screen: Screen) -> int | None:
+    """Return how many records a dataset has, if someone watches how far they are done."""
+    return len(rk.open(path)) if screen.draws else None
+
+
+def tell_change(changed: Changed, words: str, args: argparse.Namespace, screen: Screen, **facts: Any) -> int:
+    """Print what was made, and return the status: 1 if some values could not be."""
+    if args.json:
+        failures = [{"record": each.record, "words": each.words} for each in changed.failures]
+        made = {"path": changed.path, "records": changed.records, "fields": list(changed.fields)}
+        screen.json({**made, "failures": failures, **facts})
+    else:
+        screen.print(screen.style(clean(words), "bold", "green"))
+        screen.print(f"  {clean(changed.path)}")
+        _print_failures(changed, screen)
+    return 1 if changed.failures else 0
+
+
+def _print_failures(changed: Changed, screen: Screen) -> None:
+    if not changed.failures:
+        return
+    words = f"  {counted(len(changed.failures), 'value')} could not be made, and stayed missing:"
+    screen.print(screen.style(words, "yellow"))
+    for failure in changed.failures[:_SHOWN]:
+        screen.print(f"    record {failure.record:,}: {clean(failure.words)}")
+    if len(changed.failures) > _SHOWN:
+        screen.print(f"    and {len(changed.failures) - _SHOWN:,} more")

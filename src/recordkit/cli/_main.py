@@ -76,7 +76,7 @@ def _command(words: list[str], screen: Screen) -> int:
         return _FINE
     name, rest = words[0], words[1:]
     if name == "__complete":
-        from .commands._complete import candidates
+        from .commands.completion import candidates
 
         screen.print("\n".join(candidates(rest)))
         return _FINE

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 import recordkit as rk
 from recordkit.wording import counted
 
+from .._dataset_argument import rows_of, tell_change
 from .._parser import WrongUse, add_json, add_target, flat, names, natural, options
 from ..terminal.bar import working
-from ._changed import rows_of, tell
 from ._functions import function
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
         )
     where = "into new files" if args.out is not None else "beside the records, which were not touched"
     words = f"{', '.join(changed.fields)}: {counted(changed.records, 'record')}, {where}"
-    return tell(changed, words, args, screen)
+    return tell_change(changed, words, args, screen)
 
 
 def _source(text: str, args: argparse.Namespace) -> tuple[str, Any]:

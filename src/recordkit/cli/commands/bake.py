@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 import recordkit as rk
 from recordkit.wording import counted
 
+from .._dataset_argument import rows_of, tell_change
 from .._parser import add_json, add_target, options
 from ..terminal.bar import working
-from ._changed import rows_of, tell
 
 if TYPE_CHECKING:
     import argparse
@@ -33,4 +33,4 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
     """Write the dataset anew."""
     with working(screen, rows=rows_of(args.path, screen)):
         changed = rk.bake(args.path, args.out, **options(args))
-    return tell(changed, f"{counted(changed.records, 'record')} in new files", args, screen)
+    return tell_change(changed, f"{counted(changed.records, 'record')} in new files", args, screen)

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Final
+
+from recordkit.wording import clean
+
+from .._commands import SUMMARIES
+from .._parser import parser_of
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterable, Sequence
 
     from ..terminal.screen import Screen
 
@@ -44,6 +51,7 @@ function __recordkit
 end
 complete -c recordkit -f -a '(__recordkit)'"""
 _SCRIPTS: Final = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
+_OF_FIELDS: Final = ("--fields", "--reads", "--on")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,3 +63,54 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
     """Print the script."""
     screen.print(_SCRIPTS[args.shell])
     return 0
+
+
+# --- What the scripts ask for when Tab is pressed. Files are for the shell to find.
+
+
+def candidates(words: Sequence[str]) -> list[str]:
+    """Return the words that may stand in the place of the last.
+
+    >>> candidates(["re"]), candidates(["schema", "a.tfrecord", "--as", "p"])
+    (['rename', 'repair'], ['python'])
+    """
+    *before, last = words or [""]
+    if not before:
+        return sorted(name for name in SUMMARIES if name.startswith(last))
+    if before[0] not in SUMMARIES:
+        return []
+    parser = parser_of(before[0], import_module(f"recordkit.cli.commands.{before[0]}"))
+    options = {option: action for action in parser._actions for option in action.option_strings}
+    chosen = options.get(before[-1])
+    if chosen is not None and chosen.choices:
+        return _starting(map(str, chosen.choices), last)
+    if before[-1] in _OF_FIELDS or (before[0] == "drop" and len(before) > 1 and not last.startswith("-")):
+        return _fields(before[1:], last)
+    if last.startswith("-"):
+        return _starting(options, last)
+    return _choices(parser, last)
+
+
+def _choices(parser: argparse.ArgumentParser, last: str) -> list[str]:
+    found = [action.choices for action in parser._actions if not action.option_strings and action.choices]
+    return _starting(map(str, found[0]), last) if found else []
+
+
+def _starting(names: Iterable[str], last: str) -> list[str]:
+    return sorted(name for name in names if name.startswith(last))
+
+
+def _fields(words: Sequence[str], last: str) -> list[str]:
+    """Return the fields of the first dataset among the words, behind those that are there already."""
+    import recordkit as rk
+
+    done, comma, start = last.rpartition(",")
+    for word in words:
+        try:
+            schema = rk.open(word).schema if not word.startswith("-") else None
+        except (rk.RecordKitError, OSError):
+            continue
+        if schema is not None:
+            shown = (name for name in schema.names if clean(name) == name)  # others would steer the terminal
+            return [f"{done}{comma}{name}" for name in _starting(shown, start)]
+    return []

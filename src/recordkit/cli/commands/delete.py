@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 import recordkit as rk
 from recordkit.wording import counted
 
+from .._dataset_argument import tell_change
 from .._parser import add_json
 from ..terminal.bar import working
-from ._changed import tell
 
 if TYPE_CHECKING:
     import argparse
@@ -38,4 +38,4 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
     words = f"{counted(changed.records, 'record')} deleted, {left:,} left; the files were not touched"
     if not changed.records:
         words = f"no record is so: all {left:,} are left"
-    return tell(changed, words, args, screen, left=left)
+    return tell_change(changed, words, args, screen, left=left)

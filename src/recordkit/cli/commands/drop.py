@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 import recordkit as rk
 from recordkit.wording import counted
 
+from .._dataset_argument import rows_of, tell_change
 from .._parser import add_json, add_target, options
 from ..terminal.bar import working
-from ._changed import rows_of, tell
 
 if TYPE_CHECKING:
     import argparse
@@ -36,4 +36,4 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
         changed = rk.drop_fields(args.path, args.field, out=args.out, **options(args))
     names = ", ".join(changed.fields)
     how = "left out of new files" if args.out is not None else "no longer seen; the files were not touched"
-    return tell(changed, f"{names}: {counted(changed.records, 'record')}, {how}", args, screen)
+    return tell_change(changed, f"{names}: {counted(changed.records, 'record')}, {how}", args, screen)

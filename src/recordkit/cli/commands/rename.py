@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 import recordkit as rk
 from recordkit.wording import counted
 
+from .._dataset_argument import rows_of, tell_change
 from .._parser import WrongUse, add_json, add_target, options
 from ..terminal.bar import working
-from ._changed import rows_of, tell
 
 if TYPE_CHECKING:
     import argparse
@@ -33,7 +33,7 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
     with working(screen, rows=rows_of(args.path, screen)):
         changed = rk.rename_fields(args.path, names, out=args.out, **options(args))
     words = ", ".join(f"{old} is now {new}" for old, new in names.items())
-    return tell(changed, f"{words}: {counted(changed.records, 'record')} in new files", args, screen)
+    return tell_change(changed, f"{words}: {counted(changed.records, 'record')} in new files", args, screen)
 
 
 def _pair(text: str) -> tuple[str, str]:
