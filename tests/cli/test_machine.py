@@ -88,6 +88,8 @@ class TestCompletion:
             (["schema", "a", "--as", ""], ["json", "python", "table", "tf"]),
             (["verify", "--ch"], ["--check"]),
             (["completion", "f"], ["fish"]),
+            (["count", "a", "--json", "--sp"], ["--split"]),
+            (["schema", "a", "--json", "x"], []),
             (["count", "tra"], []),
             (["nothing", ""], []),
         ],
@@ -99,6 +101,8 @@ class TestCompletion:
         assert completion.candidates(["cat", train, "--fields", ""])[:2] == ["caption", "depth"]
         assert completion.candidates(["cat", train, "--fields", "id,la"]) == ["id,label"]
         assert completion.candidates(["drop", train, "im"]) == ["image"]
+        assert completion.candidates(["drop", train, "id", "im"]) == ["image"]
+        assert completion.candidates(["add", train, "x", "--join", "t.csv", "--on", "i"]) == ["id", "image"]
         assert completion.candidates(["drop", "nothing", "im"]) == []
 
     def test_fields_that_would_steer_the_terminal_are_not(self, in_folder: None) -> None:

@@ -8,12 +8,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 import pytest
 
 import recordkit as rk
-from recordkit.cli import main
+from recordkit.cli import commands, main
 from recordkit.cli._commands import GROUPS, SUMMARIES
 from recordkit.cli._errors import words_of
 
@@ -40,6 +41,9 @@ class TestHelp:
             "recordkit COMMAND --help shows how a command is used, with examples.\n"
             "Status: 0 all is well, 1 something was found, 2 wrong use. NO_COLOR=1 turns colours off.\n"
         )
+
+    def test_every_file_of_a_command_is_listed(self) -> None:
+        assert {name for _, name, _ in iter_modules(commands.__path__) if not name.startswith("_")} == set(SUMMARIES)
 
     def test_is_what_no_words_at_all_give(self, run: Callable[..., Done]) -> None:
         assert run() == run("--help") == run("help")

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-_GOING_ON = ("add", "drop", "rename", "filter", "bake")
 _GO_ON = "\n  The same command goes on where it was."
 _FINE, _INTERRUPTED, _BROKEN_PIPE = 0, 130, 141
 
@@ -44,9 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _hush(screen)
         return _BROKEN_PIPE
     except KeyboardInterrupt:
-        goes_on = words[:1] != [] and words[0] in _GOING_ON and "--no-resume" not in words
-        screen.tell("interrupted; nothing is half-made" + _GO_ON * goes_on)
-        return _INTERRUPTED
+        return _interrupted(screen, resumable=False)
 
 
 def _run(words: list[str], screen: Screen) -> int:
@@ -88,10 +85,18 @@ def _command(words: list[str], screen: Screen) -> int:
         args.path, left_out = leave_out(args.path)
         for path, reason in left_out:
             screen.tell(f"left out: {clean(path)} ({reason})")
-    told = name == "demo" or any(getattr(args, option, False) for option in ("skip_damaged", "skip_errors"))
-    with _log(screen, quiet=told):
-        status: int = module.run(args, screen)
+    quiet = any(getattr(args, option, False) for option in ("skip_damaged", "skip_errors", "quiet_log"))
+    with _log(screen, quiet=quiet):
+        try:
+            status: int = module.run(args, screen)
+        except KeyboardInterrupt:
+            return _interrupted(screen, resumable=getattr(args, "resume", False))
     return status
+
+
+def _interrupted(screen: Screen, *, resumable: bool) -> int:
+    screen.tell("interrupted; nothing is half-made" + _GO_ON * resumable)
+    return _INTERRUPTED
 
 
 @contextmanager

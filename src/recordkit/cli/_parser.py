@@ -24,6 +24,7 @@ __all__ = [
     "add_paths",
     "add_target",
     "add_workers",
+    "field",
     "flat",
     "leave_out",
     "names",
@@ -167,8 +168,13 @@ def _number(text: str, least: int, most: int | None = None) -> int:
     return number
 
 
+def field(text: str) -> str:
+    """Return the name of a field. Arguments of this type, and of `names`, are completed with the dataset's fields."""
+    return text
+
+
 def names(text: str) -> list[str]:
-    """Return names that commas stand between."""
+    """Return the names of fields in a list separated by commas."""
     return [name for name in text.split(",") if name]
 
 

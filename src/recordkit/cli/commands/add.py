@@ -10,7 +10,7 @@ import recordkit as rk
 from recordkit.wording import counted
 
 from .._dataset_argument import rows_of, tell_change
-from .._parser import WrongUse, add_json, add_target, flat, names, natural, options
+from .._parser import WrongUse, add_json, add_target, field, flat, names, natural, options
 from ..terminal.bar import working
 from ._functions import function
 
@@ -46,7 +46,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     made.add_argument("--processes", metavar="N", type=natural, help="so many processes, for slow Python code")
     joined = parser.add_argument_group("fields from a table")
     joined.add_argument("--join", metavar="TABLE", help="a Parquet, CSV or Arrow file, or a dataset")
-    joined.add_argument("--on", metavar="KEY", help="the field that is the key; FIELD=COLUMN where the names differ")
+    joined.add_argument(
+        "--on", metavar="KEY", type=field, help="the field that is the key; FIELD=COLUMN where the names differ"
+    )
     joined.add_argument("--column", metavar="NAME", help="the column of the values, where it has another name")
     joined.add_argument("--default", metavar="VALUE", help="for keys that the table lacks: JSON, or text")
     parser.add_argument("--value", metavar="VALUE", help="one value for all records: JSON, or text")

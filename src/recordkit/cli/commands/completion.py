@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from recordkit.wording import clean
 
 from .._commands import SUMMARIES
-from .._parser import parser_of
+from .._parser import field, names, parser_of
 
 if TYPE_CHECKING:
     import argparse
@@ -51,7 +51,6 @@ function __recordkit
 end
 complete -c recordkit -f -a '(__recordkit)'"""
 _SCRIPTS: Final = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
-_OF_FIELDS: Final = ("--fields", "--reads", "--on")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -81,19 +80,15 @@ def candidates(words: Sequence[str]) -> list[str]:
         return []
     parser = parser_of(before[0], import_module(f"recordkit.cli.commands.{before[0]}"))
     options = {option: action for action in parser._actions for option in action.option_strings}
-    chosen = options.get(before[-1])
-    if chosen is not None and chosen.choices:
-        return _starting(map(str, chosen.choices), last)
-    if before[-1] in _OF_FIELDS or (before[0] == "drop" and len(before) > 1 and not last.startswith("-")):
-        return _fields(before[1:], last)
-    if last.startswith("-"):
-        return _starting(options, last)
-    return _choices(parser, last)
-
-
-def _choices(parser: argparse.ArgumentParser, last: str) -> list[str]:
-    found = [action.choices for action in parser._actions if not action.option_strings and action.choices]
-    return _starting(map(str, found[0]), last) if found else []
+    action = options.get(before[-1])
+    if action is None or action.nargs == 0:  # a flag takes no word
+        if last.startswith("-"):
+            return _starting(options, last)
+        positional = [action for action in parser._actions if not action.option_strings]
+        action = positional[min(len(before), len(positional)) - 1] if positional else None
+    if action is not None and action.choices:
+        return _starting(map(str, action.choices), last)
+    return _fields(before[1:], last) if action is not None and action.type in (field, names) else []
 
 
 def _starting(names: Iterable[str], last: str) -> list[str]:

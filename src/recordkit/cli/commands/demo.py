@@ -27,6 +27,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.add_argument("folder", metavar="DIR", nargs="?", help="where to (a new folder for temporary files)")
     parser.add_argument("--pictures", metavar="N", type=natural, default=2400, help="how many to make (2400)")
+    parser.set_defaults(quiet_log=True)
 
 
 def run(args: argparse.Namespace, screen: Screen) -> int:

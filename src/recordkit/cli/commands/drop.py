@@ -8,7 +8,7 @@ import recordkit as rk
 from recordkit.wording import counted
 
 from .._dataset_argument import rows_of, tell_change
-from .._parser import add_json, add_target, options
+from .._parser import add_json, add_target, field, options
 from ..terminal.bar import working
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ EXAMPLES: Final = ("recordkit drop data/ thumbnail", "recordkit drop data/ email
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.add_argument("path", metavar="DATA", help="the dataset")
-    parser.add_argument("field", metavar="FIELD", nargs="+", help="the fields")
+    parser.add_argument("field", metavar="FIELD", type=field, nargs="+", help="the fields")
     add_target(parser, needed=False)
     add_json(parser)
 
