@@ -10,7 +10,7 @@
 #include <system_error>
 #include <type_traits>
 
-#include "core/array.h"
+#include "core/memory/array.h"
 
 namespace recordkit {
 

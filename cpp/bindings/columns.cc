@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "bindings/bindings.h"
-#include "core/array.h"
-#include "core/pad.h"
-#include "core/pick.h"
+#include "core/columns/pad.h"
+#include "core/columns/pick.h"
+#include "core/memory/array.h"
 
 namespace recordkit {
 namespace {

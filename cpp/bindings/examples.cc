@@ -10,11 +10,11 @@
 
 #include "bindings/bindings.h"
 #include "bindings/place_list.h"
-#include "core/decode.h"
-#include "core/encode.h"
-#include "core/gather.h"
-#include "core/rewrite.h"
-#include "core/survey.h"
+#include "core/examples/decode.h"
+#include "core/examples/decode_mapped.h"
+#include "core/examples/encode.h"
+#include "core/examples/rewrite.h"
+#include "core/examples/survey.h"
 
 namespace recordkit {
 namespace {

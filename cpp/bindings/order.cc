@@ -1,6 +1,6 @@
 // The order of shuffled records.
 #include "bindings/bindings.h"
-#include "core/permute.h"
+#include "core/order/permute.h"
 
 namespace recordkit {
 namespace {

@@ -1,7 +1,7 @@
 // Pictures as arrays.
 #include "bindings/bindings.h"
-#include "core/jpeg.h"
-#include "core/resize.h"
+#include "core/pictures/jpeg.h"
+#include "core/pictures/resize.h"
 
 namespace recordkit {
 namespace {

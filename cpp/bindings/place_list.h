@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "core/places.h"
+#include "core/records/header_scan.h"
 
 namespace recordkit {
 

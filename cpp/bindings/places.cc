@@ -1,6 +1,4 @@
 // Records at known places of files.
-#include "core/places.h"
-
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
@@ -10,10 +8,11 @@
 
 #include "bindings/bindings.h"
 #include "bindings/place_list.h"
-#include "core/fetch.h"
-#include "core/opened.h"
-#include "core/place_table.h"
-#include "core/verify.h"
+#include "core/records/fetch.h"
+#include "core/records/file_snapshot.h"
+#include "core/records/header_scan.h"
+#include "core/records/place_table.h"
+#include "core/records/verify.h"
 
 namespace recordkit {
 namespace {

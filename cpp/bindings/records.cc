@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "bindings/bindings.h"
-#include "core/reader.h"
-#include "core/salvage.h"
+#include "core/records/reader.h"
+#include "core/records/salvage.h"
 
 namespace recordkit {
 namespace {

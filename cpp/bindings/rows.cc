@@ -9,7 +9,7 @@
 #include <cmath>
 
 #include "bindings/bindings.h"
-#include "core/example.h"
+#include "core/examples/example.h"
 
 namespace recordkit {
 namespace {

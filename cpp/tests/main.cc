@@ -4,7 +4,7 @@
 #include <exception>
 #include <string_view>
 
-#include "check.h"
+#include "support/check.h"
 
 namespace {
 

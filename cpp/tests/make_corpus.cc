@@ -5,9 +5,9 @@
 #include <fstream>
 #include <map>
 
-#include "frames.h"
-#include "jpegs.h"
-#include "reference.h"
+#include "support/frames.h"
+#include "support/jpegs.h"
+#include "support/reference.h"
 
 using namespace recordkit;
 

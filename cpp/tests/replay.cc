@@ -8,9 +8,9 @@
 #include <fstream>
 #include <iterator>
 
-#include "examples.h"
-#include "frames.h"
-#include "jpegs.h"
+#include "support/examples.h"
+#include "support/frames.h"
+#include "support/jpegs.h"
 
 using namespace recordkit;
 

@@ -1,5 +1,5 @@
-#include "examples.h"
 #include "laws/laws.h"
+#include "support/examples.h"
 
 // The input as a payload, and as the plan of one that is nearly always well formed.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -1,6 +1,6 @@
-#include "frames.h"
-#include "jpegs.h"
 #include "laws/laws.h"
+#include "support/frames.h"
+#include "support/jpegs.h"
 
 // The input as a JPEG, and as the plan of one that is nearly sound.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

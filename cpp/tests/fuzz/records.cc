@@ -1,5 +1,5 @@
-#include "frames.h"
 #include "laws/laws.h"
+#include "support/frames.h"
 
 // The input as a file, and as the plan of one whose checksums are right.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -1,8 +1,8 @@
-#include "check.h"
-#include "core/survey.h"
-#include "frames.h"
+#include "core/examples/survey.h"
 #include "laws/laws.h"
-#include "table.h"
+#include "support/check.h"
+#include "support/frames.h"
+#include "support/table.h"
 
 namespace recordkit {
 namespace {

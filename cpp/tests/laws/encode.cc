@@ -1,10 +1,10 @@
-#include "core/encode.h"
+#include "core/examples/encode.h"
 
-#include "check.h"
-#include "choices.h"
-#include "core/survey.h"
+#include "core/examples/survey.h"
 #include "laws/laws.h"
-#include "table.h"
+#include "support/check.h"
+#include "support/choices.h"
+#include "support/table.h"
 
 namespace recordkit {
 namespace {

@@ -1,7 +1,7 @@
-#include "core/jpeg.h"
+#include "core/pictures/jpeg.h"
 
-#include "check.h"
 #include "laws/laws.h"
+#include "support/check.h"
 
 namespace recordkit {
 namespace {

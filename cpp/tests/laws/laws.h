@@ -2,7 +2,7 @@
 // what they come up with. Each throws where it does not hold.
 #pragma once
 
-#include "core/bytes.h"
+#include "core/memory/bytes.h"
 
 namespace recordkit {
 

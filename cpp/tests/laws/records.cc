@@ -1,8 +1,8 @@
-#include "check.h"
-#include "core/reader.h"
-#include "frames.h"
+#include "core/records/reader.h"
 #include "laws/laws.h"
-#include "sources.h"
+#include "support/check.h"
+#include "support/frames.h"
+#include "support/sources.h"
 
 namespace recordkit {
 namespace {

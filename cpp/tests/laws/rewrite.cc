@@ -1,9 +1,9 @@
-#include "core/rewrite.h"
+#include "core/examples/rewrite.h"
 
-#include "check.h"
-#include "frames.h"
 #include "laws/laws.h"
-#include "reference.h"
+#include "support/check.h"
+#include "support/frames.h"
+#include "support/reference.h"
 
 namespace recordkit {
 namespace {

@@ -1,9 +1,9 @@
-#include "core/salvage.h"
+#include "core/records/salvage.h"
 
 #include <algorithm>
 
-#include "check.h"
 #include "laws/laws.h"
+#include "support/check.h"
 
 namespace recordkit {
 namespace {

@@ -1,0 +1,29 @@
+// Records decoded from maps: copied a few at a time, checked, and decoded while the copies are in the nearest
+// cache.
+#pragma once
+
+#include <span>
+
+#include "core/examples/decode.h"
+#include "core/files/file_map.h"
+#include "core/records/header_scan.h"
+#include "core/records/reader.h"
+
+namespace recordkit {
+
+// Decodes the records at these places, in this order, as decoding what `fetch` gives would. False, with
+// nothing of use in the columns, where not all of them are in a map, or one of them is not sound or not what
+// the fields want: whoever fetches and decodes them finds out which.
+//
+// REQUIRES: every place.file is less than maps.size()
+bool gather(const Decoder& decoder, std::span<const Place> places, std::span<const FileMap* const> maps,
+            std::vector<Column>& columns);
+
+// Decodes the next `rows` records of a reader, and returns the number of the first. Nothing, with nothing of
+// use in the columns and the reader where it was, unless that is a way to go, and all of them are sound and
+// what the fields want: whoever reads and decodes them finds out. It is the faster way where few fields of
+// small records are asked for: with many, what is decoded drives the copies out of the nearest cache.
+std::optional<uint64_t> decode_next(const Decoder& decoder, RecordReader& reader, size_t rows,
+                                    std::vector<Column>& columns);
+
+}  // namespace recordkit

@@ -1,0 +1,81 @@
+// Memory that grows without being cleared, and that always ends in a few readable bytes.
+#pragma once
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "core/memory/bytes.h"
+#include "core/memory/pool.h"
+
+namespace recordkit {
+
+// A vector of plain values that does not initialise what it grows by, and keeps kPadding readable bytes
+// behind its contents. Where it is large, its memory is used again.
+template <typename T>
+class Array {
+ public:
+  Array() = default;
+  explicit Array(size_t capacity) { reserve(capacity); }
+  Array(Array&& other) noexcept { swap(other); }
+  Array& operator=(Array&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~Array() { give_memory_back(data_, nbytes()); }
+
+  T* data() { return data_; }
+  const T* data() const { return data_; }
+  size_t size() const { return size_; }
+  size_t capacity() const { return capacity_; }
+  bool empty() const { return size_ == 0; }
+  T* end() { return data_ + size_; }
+  T& back() { return data_[size_ - 1]; }
+  const T& back() const { return data_[size_ - 1]; }
+  void set_size(size_t size) { size_ = size; }
+  // Bytes of memory that it has.
+  size_t nbytes() const { return data_ == nullptr ? 0 : capacity_ * sizeof(T) + kPadding; }
+
+  // Room for at least `capacity` values; contents are kept. Throws std::bad_alloc and changes nothing on
+  // failure.
+  void reserve(size_t capacity) {
+    if (capacity <= capacity_ && data_ != nullptr) return;
+    if (capacity > (SIZE_MAX - kPadding) / sizeof(T)) throw std::bad_alloc();
+    size_t bytes = capacity * sizeof(T) + kPadding;
+    void* const grown = grow_memory(data_, size_ * sizeof(T), nbytes(), bytes);
+    if (grown == nullptr) throw std::bad_alloc();
+    data_ = static_cast<T*>(grown);
+    capacity_ = (bytes - kPadding) / sizeof(T);
+  }
+
+  // Room for `more` values behind the contents, growing by half so that appending stays linear.
+  T* grow(size_t more) {
+    if (capacity_ - size_ < more) reserve(std::max(size_ + more, capacity_ + capacity_ / 2));
+    return data_ + size_;
+  }
+
+  void push(T value) {
+    *grow(1) = value;
+    ++size_;
+  }
+  void append(const T* values, size_t count) {
+    T* to = grow(count);
+    if (count != 0) std::memcpy(to, values, count * sizeof(T));
+    size_ += count;
+  }
+
+ private:
+  void swap(Array& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    std::swap(capacity_, other.capacity_);
+  }
+
+  T* data_ = nullptr;
+  size_t size_ = 0;
+  size_t capacity_ = 0;
+};
+
+using Buffer = Array<uint8_t>;
+
+}  // namespace recordkit

@@ -1,0 +1,45 @@
+// CRC-32C (Castagnoli), the checksum of the record format, at the speed of memory.
+//
+// The path is chosen once, by what the processor can do. All paths give the same answer; the tests run each.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "core/memory/bytes.h"
+
+namespace recordkit {
+
+// The CRC of the concatenation: extend(crc(a), b) == crc(a + b), and crc of nothing is 0.
+uint32_t crc32c_extend(uint32_t crc, const uint8_t* data, size_t size);
+
+inline uint32_t crc32c(Bytes data) { return crc32c_extend(0, data.data(), data.size()); }
+
+// What stands behind something that is copied: what is copied next, so that it is called for meanwhile, or
+// anything else.
+enum class Following : bool { anything, next };
+
+// Copies, and returns the CRC of the copy. What it is copied from may change meanwhile, and may be a map of a
+// file.
+uint32_t crc32c_copy(uint8_t* to, const uint8_t* from, size_t size, Following following);
+
+// The CRC of 8 bytes, inline: a record's header is checked for every record, and at every byte when
+// salvaging.
+uint32_t crc32c_of_u64(uint64_t value);
+
+// crc(a + b) from crc(a), crc(b) and the length of b, in time that grows with the logarithm of that length.
+uint32_t crc32c_combine(uint32_t crc_a, uint32_t crc_b, uint64_t size_b);
+
+// What is stored in a file is masked, so that the CRC of data that holds CRCs stays a good one.
+inline constexpr uint32_t kMaskDelta = 0xa282ead8;
+inline uint32_t mask_crc(uint32_t crc) { return std::rotr(crc, 15) + kMaskDelta; }
+inline uint32_t unmask_crc(uint32_t masked) { return std::rotl(masked - kMaskDelta, 15); }
+
+// The paths this processor can run, best first; the last is always "portable".
+std::vector<std::string_view> crc32c_paths();
+std::string_view crc32c_path();
+
+// Chooses a path for the whole process. False if this processor cannot run it.
+bool crc32c_use_path(std::string_view name);
+
+}  // namespace recordkit

@@ -1,0 +1,64 @@
+// A few records at a time, copied to memory that stays in the nearest cache.
+#pragma once
+
+#include <functional>
+
+#include "core/records/framing.h"
+
+namespace recordkit {
+
+// Hands over the next few records, in memory that it may use again for those behind them; false if there
+// are none to be had. `abreast`: kMost of them are decoded at once, if there are as many.
+using Bring = std::function<bool(Chunk& few, bool abreast)>;
+
+class Few {
+ public:
+  static constexpr size_t kMost = 8;
+
+  void clear() {
+    copies_.set_size(0);
+    records_.clear();
+  }
+
+  // Whether one of `size` bytes in all belongs to them, too. The first one always does. Eight are decoded at
+  // once from the nearest cache; where records are decoded one by one, most of it is left to what they are
+  // decoded to.
+  static bool has_room(size_t count, uint64_t bytes, uint64_t size, bool abreast) {
+    return count == 0 || (count < kMost && bytes + size <= (abreast ? 32 << 10 : 8 << 10));
+  }
+  bool has_room(uint64_t size, bool abreast) const {
+    return has_room(records_.size(), copies_.size(), size, abreast);
+  }
+
+  // Copies a record whose header was found to be sound. False unless its payload is, going by the copy alone:
+  // what is copied may change meanwhile.
+  [[gnu::always_inline]] bool add(const Header& header, const uint8_t* payload, Following following) {
+    copies_.reserve(copies_.size() + kLine + kFrameSize + header.length + kBehind);
+    // Where it lies within a cache line stays as it is, so that lines are copied as a whole.
+    const uintptr_t end = reinterpret_cast<uintptr_t>(copies_.end()) + kHeaderSize;
+    const size_t start = copies_.size() + (reinterpret_cast<uintptr_t>(payload) - end) % kLine + kHeaderSize;
+    uint8_t* const to = copies_.data() + start;
+    header.copy_to(to - kHeaderSize);
+    if (!copy_payload(to, payload, header.length, following)) return false;
+    records_.push_back({start, header.length});
+    copies_.set_size(start + header.length + kFooterSize);
+    return true;
+  }
+
+  // All that were added, until they are cleared.
+  void hand_over(Chunk& few) {
+    few.data = copies_.data();
+    few.size = copies_.size();
+    few.readable = copies_.capacity();
+    few.records = records_;
+  }
+
+ private:
+  static constexpr size_t kLine = 64;
+  static constexpr size_t kBehind = 72 << 10;  // what decoding abreast may look at, whatever is there
+
+  Buffer copies_;
+  std::vector<Chunk::Span> records_;  // from the start of the buffer
+};
+
+}  // namespace recordkit
