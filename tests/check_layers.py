@@ -64,8 +64,6 @@ EXCEPTIONS = {
     "cli.commands.doctor storage._inflate",
     "cli.commands.schema schema._tensorflow",
     "pipeline._state storage._side_json",
-    "tf.data._flows pipeline._cache",
-    "tf.data._flows pipeline._order",
     "tf.io._files storage._bytes",
     "tf.io._files storage._disk",
     "tf.tensors._dtypes schema._dtypes",

@@ -3,11 +3,13 @@
 Steps are plain data. Nothing here knows of files; what has records with numbers is a `Source`.
 """
 
+from ._cache import Cached
 from ._collate import collate
 from ._element_steps import Filter, Group, Map, Section, failed, name_of
 from ._elements import Block, Mark, Piece, Place, Told, Upstream, cut_block, each, gathered, whole
 from ._generator import Generated, begun
 from ._iteration import PipelineIterator
+from ._order import Said
 from ._pipeline import Pipeline, from_generator
 from ._reading import Loaded, Source
 from ._sequential_steps import BufferShuffle, EveryOne, Prefetch, Repeat, Skip, Take, wrapped
@@ -17,6 +19,7 @@ from ._verbs import Steps
 __all__ = [
     "Block",
     "BufferShuffle",
+    "Cached",
     "EveryOne",
     "Filter",
     "Generated",
@@ -30,6 +33,7 @@ __all__ = [
     "Place",
     "Prefetch",
     "Repeat",
+    "Said",
     "Section",
     "Skip",
     "Source",

@@ -286,9 +286,13 @@ class Cached:
         return len(self.filled()) if count is None else count
 
     def _known(self) -> Kept | None:
-        if self._filled.kept is None and self.path is not None and fingerprint_at(self.path) == self.fingerprint:
+        if self._filled.kept is None and self.path is not None and self.may_use(fingerprint_at(self.path)):
             self._filled.kept = opened(self.path)
         return self._filled.kept
+
+    def may_use(self, fingerprint: str | None) -> bool:
+        """Tell whether to use the cache on disk with this fingerprint: None if there is none, "" if it is outdated."""
+        return fingerprint == self.fingerprint
 
     def filled(self) -> Kept:
         """Return the elements, all of them made."""

@@ -21,6 +21,7 @@ from recordkit.filesystems import given_path, mode_of
 from recordkit.pipeline import (
     Block,
     BufferShuffle,
+    Cached,
     EveryOne,
     Filter,
     Generated,
@@ -28,6 +29,7 @@ from recordkit.pipeline import (
     Map,
     Piece,
     Place,
+    Said,
     Skip,
     Take,
     Told,
@@ -38,8 +40,6 @@ from recordkit.pipeline import (
     name_of,
     wrapped,
 )
-from recordkit.pipeline._cache import Cached, fingerprint_at, opened
-from recordkit.pipeline._order import Said
 from recordkit.tf.tensors import Tensor, bool_
 
 from ._batches import batch_of, ragged_batches
@@ -139,19 +139,15 @@ class Kept(Cached):
     most: int | None = None
     indexed = False
 
-    def _known(self) -> Any:
-        """Return what is kept. A cache on disk is used as it is, like TensorFlow's, but never silently."""
-        if self._filled.kept is None and self.path is not None:
-            made_of = fingerprint_at(self.path)
-            if made_of:
-                self._filled.kept = opened(self.path)
-            if made_of and made_of != self.fingerprint:
-                message = (
-                    f"{self.path}: this cache was made of other records or steps, and is used as it is\n"
-                    "  To make it anew, remove the folder."
-                )
-                warnings.warn(message, RuntimeWarning, stacklevel=2)
-        return self._filled.kept
+    def may_use(self, fingerprint: str | None) -> bool:
+        """Use any cache that is there, as TensorFlow does; but warn if it was made of something else."""
+        if fingerprint and fingerprint != self.fingerprint:
+            message = (
+                f"{self.path}: this cache was made of other records or steps, and is used as it is\n"
+                "  To make it anew, remove the folder."
+            )
+            warnings.warn(message, RuntimeWarning, stacklevel=2)
+        return bool(fingerprint)
 
 
 @dataclass(frozen=True)
