@@ -23,6 +23,10 @@ class Batch:
 
     A column may be given as a function; it is made when it is first asked for, and remembered.
 
+    Attributes:
+        lazy_columns: The columns, with functions for those that nobody has asked for yet.
+        masks: For some fields which rows have a value; in all others every row has one.
+
     >>> from recordkit.columns import BytesColumn
     >>> batch = Batch({"label": np.array([1, 2]), "name": BytesColumn.of(["a", "b"])}, 2)
     >>> batch["label"], batch.names, len(batch)
@@ -33,7 +37,7 @@ class Batch:
     array([ True,  True])
     """
 
-    __slots__ = ("_columns", "_rows", "_valid")
+    __slots__ = ("_rows", "lazy_columns", "masks")
 
     def __init__(
         self,
@@ -41,80 +45,80 @@ class Batch:
         rows: int,
         valid: Mapping[str, NDArray[np.bool_]] | None = None,
     ) -> None:
-        self._columns = dict(columns)
+        self.lazy_columns = dict(columns)
         self._rows = rows
-        self._valid = dict(valid) if valid else {}
+        self.masks = dict(valid) if valid else {}
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the columns."""
-        return tuple(self._columns)
+        return tuple(self.lazy_columns)
 
     def __len__(self) -> int:
         return self._rows
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._columns)
+        return iter(self.lazy_columns)
 
     def keys(self) -> tuple[str, ...]:
         """The names of the columns, so that `dict(batch)` and `**batch` work."""
         return self.names
 
     def __contains__(self, name: object) -> bool:
-        return name in self._columns
+        return name in self.lazy_columns
 
     def __getitem__(self, name: str) -> Any:
-        column = self._columns[name]
+        column = self.lazy_columns[name]
         if callable(column):
-            column = self._columns[name] = column()
+            column = self.lazy_columns[name] = column()
         return column
 
     def valid(self, name: str) -> NDArray[np.bool_]:
         """Return a mask: False where the row has no value for this field."""
-        mask = self._valid.get(name)
+        mask = self.masks.get(name)
         if mask is None:
-            if name not in self._columns:
+            if name not in self.lazy_columns:
                 raise KeyError(name)
             mask = np.ones(self._rows, np.bool_)
         return mask
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Batch, ({name: self[name] for name in self._columns}, self._rows, self._valid)
+        return Batch, ({name: self[name] for name in self.lazy_columns}, self._rows, self.masks)
 
     def beside(self, *others: Batch) -> Batch:
         """Return a batch with the columns of others behind this one's; none is made for it."""
-        batch = Batch(self._columns, self._rows, self._valid)
+        batch = Batch(self.lazy_columns, self._rows, self.masks)
         for other in others:
             # A batch may know more of where its columns came from than they do themselves.
-            made = (
-                other._columns if type(other) is Batch else {name: partial(other.__getitem__, name) for name in other}
-            )
-            batch._columns.update(made)
-            batch._valid.update(other._valid)
+            made = other.lazy_columns
+            if type(other) is not Batch:
+                made = {name: partial(other.__getitem__, name) for name in other}
+            batch.lazy_columns.update(made)
+            batch.masks.update(other.masks)
         if type(self) is not Batch:
-            batch._columns.update({name: partial(self.__getitem__, name) for name in self})
+            batch.lazy_columns.update({name: partial(self.__getitem__, name) for name in self})
         return batch
 
     def select(self, *names: str) -> Batch:
         """Return a batch of these columns only, in this order; none is made for it."""
-        columns = {name: self._columns[name] for name in names}
-        return Batch(columns, self._rows, {name: mask for name, mask in self._valid.items() if name in columns})
+        columns = {name: self.lazy_columns[name] for name in names}
+        return Batch(columns, self._rows, {name: mask for name, mask in self.masks.items() if name in columns})
 
     def row(self, index: int) -> dict[str, Any]:
         """Return one row: a value a field, None where it is missing."""
         index = range(self._rows)[index]
         row = {}
-        for name in self._columns:
-            mask = self._valid.get(name)
+        for name in self.lazy_columns:
+            mask = self.masks.get(name)
             row[name] = self[name][index] if mask is None or mask[index] else None
         return row
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield every row as a dict."""
-        names = tuple(self._columns)
+        names = tuple(self.lazy_columns)
         if not names:
             return ({} for _ in range(self._rows))
-        columns = [_present(self[name], self._valid.get(name)) for name in names]
+        columns = [_present(self[name], self.masks.get(name)) for name in names]
         return (dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True))
 
     def take(self, index: slice | NDArray[Any]) -> Batch:
@@ -123,8 +127,8 @@ class Batch:
         >>> Batch({"label": np.array([1, 2, 3])}, 3).take(slice(1, None))["label"]
         array([2, 3])
         """
-        columns = self._columns
-        valid = {name: mask[index] for name, mask in self._valid.items()} if self._valid else None
+        columns = self.lazy_columns
+        valid = {name: mask[index] for name, mask in self.masks.items()} if self.masks else None
         if not isinstance(index, slice):
             return Batch({name: partial(_taken, self, name, index) for name in columns}, len(index), valid)
         array = np.ndarray
@@ -143,7 +147,7 @@ class Batch:
         array([1, 2, 3])
         """
         names = batches[0].names
-        masked = {name for batch in batches for name in batch._valid}
+        masked = {name for batch in batches for name in batch.masks}
         valid = {name: np.concatenate([batch.valid(name) for batch in batches]) for name in masked}
         columns = {name: partial(_joined_columns, batches, name) for name in names}
         return Batch(columns, sum(map(len, batches)), valid)
@@ -156,7 +160,7 @@ class Batch:
         return _arrow.export(self._arrow_node())
 
     def _arrow_node(self) -> _arrow.Node:
-        children = [_arrow.node(self[name], name, self._valid.get(name)) for name in self._columns]
+        children = [_arrow.node(self[name], name, self.masks.get(name)) for name in self.lazy_columns]
         return _arrow.struct(children, self._rows)
 
 

@@ -41,7 +41,7 @@ class Ahead:
         assert file.shard is not None
         self._file = file
         self._columns = columns
-        made = columns.joined([])._columns.values()
+        made = columns.joined([]).lazy_columns.values()
         arrays = [column for column in made if isinstance(column, np.ndarray)]
         # What is more than an array is decoded a batch at a time: to cut it takes as long.
         self._arrays = len(arrays) == len(made)
@@ -100,7 +100,7 @@ class Ahead:
             batch = self._columns.batch(part, 0, count) if self._arrays else None
         except (SchemaError, CorruptRecordError):
             return None  # which is for the batch that has the record
-        return _Piece(part, None) if batch is None or batch._valid else _Piece(None, batch._columns)
+        return _Piece(part, None) if batch is None or batch.masks else _Piece(None, batch.lazy_columns)
 
     def _chunk(self, first: int, count: int) -> Chunk:
         """Return records, from the file as it was left open by the piece before where that can be."""

@@ -205,7 +205,7 @@ class _MixedBatch(Batch):
     """A batch of records from several places, whose errors name the place."""
 
     def __init__(self, batch: Batch, again: Callable[[], object]) -> None:
-        super().__init__(batch._columns, len(batch), batch._valid)
+        super().__init__(batch.lazy_columns, len(batch), batch.masks)
         self._again = again
 
     def __getitem__(self, name: str) -> Any:

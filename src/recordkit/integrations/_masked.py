@@ -30,7 +30,7 @@ def masked(batch: Batch, optional: Iterable[str] = ()) -> dict[str, Any]:
     {'age': [41, 0], 'age/valid': [True, False]}
     """
     columns: dict[str, Any] = {}
-    optional = set(optional) | set(batch._valid)
+    optional = set(optional) | set(batch.masks)
     for name in batch.names:
         columns[name] = batch[name]
         if name not in optional:

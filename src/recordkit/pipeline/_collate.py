@@ -159,7 +159,7 @@ def padded_batches(batch: Batch, size: int, pad: Fill) -> list[Batch]:
         raise SchemaError(message, field=str(unknown[0]))
     starts = range(0, max(1, len(batch)), size)
     columns = {name: _padded(name, batch[name], starts, _fill(pad, name)) for name in batch.names}
-    masks = {name: [mask[start : start + size] for start in starts] for name, mask in batch._valid.items()}
+    masks = {name: [mask[start : start + size] for start in starts] for name, mask in batch.masks.items()}
     return [
         Batch(
             {name: made[i] for name, made in columns.items()},

@@ -214,8 +214,8 @@ class DecodeImages:
         """Decode the pictures of each row."""
         if isinstance(piece.values, Batch):
             column = self._decoded(piece.values, piece, place)
-            columns = {name: column if name == self.field else piece.values._columns[name] for name in piece.values}
-            return piece._replace(values=Batch(columns, len(piece.values), piece.values._valid))
+            columns = {name: column if name == self.field else piece.values.lazy_columns[name] for name in piece.values}
+            return piece._replace(values=Batch(columns, len(piece.values), piece.values.masks))
         batches = piece.values and isinstance(piece.values[0], Batch)
         return piece._replace(values=[self._in_batch(v) if batches else self._in_row(v) for v in piece.values])
 

@@ -85,7 +85,7 @@ class _Columns:
 
     def fits(self, batch: Batch) -> bool:
         """Return whether the columns are of the same kinds."""
-        if not batch._valid.keys() <= set(self._others):
+        if not batch.masks.keys() <= set(self._others):
             return False
         return all(_are(kind, [batch[name] for name in names]) for kind, names in self._named.items())
 
@@ -110,13 +110,13 @@ class _Columns:
 
     def _as_batch(self, lines: dict[str, Any], rest: Batch) -> Batch:
         columns = {name: lines[name] if name in lines else rest[name] for name in self.names}
-        return Batch(columns, len(rest), rest._valid)
+        return Batch(columns, len(rest), rest.masks)
 
 
 def _kind(batch: Batch, name: str) -> _Kind | None:
     """Return what the values of a column are; None where they cannot be swapped byte by byte."""
     column = batch[name]
-    if type(column) is not np.ndarray or column.dtype.hasobject or name in batch._valid:
+    if type(column) is not np.ndarray or column.dtype.hasobject or name in batch.masks:
         return None
     inner = column.shape[1:]
     return (column.dtype, inner) if column.dtype.itemsize * math.prod(inner) else None

@@ -34,7 +34,7 @@ def has_small_rows(source: Any, number: int) -> bool:
     if not source.exact or getattr(source, "lists", True):
         return False
     row = source.load(np.array([number], np.int64)).piece(0, 1).values
-    columns = list(row._columns.values()) if isinstance(row, Batch) else [None]
+    columns = list(row.lazy_columns.values()) if isinstance(row, Batch) else [None]
     # What is made when it is asked for may fail, and then whoever asks is to be told.
     numbers = [column for column in columns if isinstance(column, np.ndarray)]
     size = sum(column.nbytes for column in numbers)
@@ -82,7 +82,7 @@ class Window:
     """
 
     def __init__(self, parts: Sequence[Batch], ranks: Numbers, seconds: float) -> None:
-        valid = Batch.joined(parts)._valid
+        valid = Batch.joined(parts).masks
         columns = {name: partial(_column, parts, name, ranks) for name in parts[0]}
         self._rows = Batch(columns, len(ranks), {name: mask[ranks] for name, mask in valid.items()})
         self._left = list(columns)
@@ -94,7 +94,7 @@ class Window:
         """Return what is at places [start, stop): a copy, since whoever keeps it is not to keep the window."""
         self._make()
         part = self._rows.take(slice(start, stop))
-        return whole(Batch({name: part[name].copy() for name in part}, len(part), part._valid))
+        return whole(Batch({name: part[name].copy() for name in part}, len(part), part.masks))
 
     def _make(self) -> None:
         """Shuffle columns as long as there are any, and wait for those that are others'."""
