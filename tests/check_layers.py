@@ -33,7 +33,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("pipeline",),
         ("dataset",),
         ("tools",),
-        ("integrations", "tf"),
+        ("integrations", "testing", "tf"),
         ("viewer",),
         ("cli",),
         ("__init__", "__main__"),

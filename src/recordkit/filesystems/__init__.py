@@ -3,6 +3,8 @@
 `FileSystem` says what every one offers; `recordkit.testing.FileSystemContract` tests that a class does.
 """
 
+from ._local_files import LocalFileSystem
+from ._memory import Fault, MemoryFileSystem, RandomFaults
 from ._paths import fitting, given_path, is_folder, mode_of, refusing
 from ._protocol import (
     ALWAYS,
@@ -18,6 +20,7 @@ from ._protocol import (
     Stat,
     When,
 )
+from ._registry import find_file_system, register
 
 __all__ = [
     "ALWAYS",
@@ -25,16 +28,22 @@ __all__ = [
     "ByteFile",
     "Capabilities",
     "Entry",
+    "Fault",
     "FileSystem",
     "FileWriter",
     "IfUnchanged",
     "LocalAccess",
+    "LocalFileSystem",
+    "MemoryFileSystem",
+    "RandomFaults",
     "Range",
     "Stat",
     "When",
+    "find_file_system",
     "fitting",
     "given_path",
     "is_folder",
     "mode_of",
     "refusing",
+    "register",
 ]

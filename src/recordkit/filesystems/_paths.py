@@ -15,7 +15,7 @@ from recordkit.errors import RecordKitError, StorageError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["fitting", "given_path", "is_folder", "mode_of", "refusing"]
+__all__ = ["fitting", "given_path", "is_folder", "mode_of", "not_of_this_machine", "refusing", "scheme_of"]
 
 # As in s3://bucket; `pathlib` makes one slash of two. A letter alone is no scheme, but may be a drive of Windows.
 _ADDRESS = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+):(//|/(?=[^/]))")
@@ -58,9 +58,8 @@ def given_path(path: str | os.PathLike[str], *, pattern: bool = False) -> str:
     if not text:
         message = "expected a path, found an empty text"
         raise StorageError(message, path="")
-    found = _ADDRESS.match(text)
-    if found and (found[0].endswith("//") or not is_folder(found["scheme"] + ":")):
-        raise _address(text, found)
+    if (scheme := scheme_of(text)) is not None:
+        raise not_of_this_machine(text, scheme)
     try:
         encoded = os.fsencode(text)
     except UnicodeEncodeError as error:
@@ -82,10 +81,22 @@ def given_path(path: str | os.PathLike[str], *, pattern: bool = False) -> str:
     return text
 
 
-def _address(text: str, found: re.Match[str]) -> StorageError:
-    scheme = found["scheme"].lower()
+def scheme_of(text: str) -> str | None:
+    """Return the scheme of an address such as `s3://bucket/train`, None if this is a path of this machine.
+
+    >>> scheme_of("s3://bucket/train"), scheme_of("train/a.tfrecord")
+    ('s3', None)
+    """
+    found = _ADDRESS.match(text)
+    if found is None or not (found[0].endswith("//") or not is_folder(found["scheme"] + ":")):
+        return None
+    return found["scheme"].lower()
+
+
+def not_of_this_machine(text: str, scheme: str) -> StorageError:
+    """Return the error for an address that nothing here can read or write."""
     if scheme == "file":
-        own = "/" + text[found.end() :].lstrip("/")
+        own = "/" + text[len("file:") :].lstrip("/")
         advice = f"Give the path itself: {own}"
     else:
         advice = (
