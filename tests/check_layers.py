@@ -57,12 +57,6 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
 UNORDERED = {"recordkit.tools", "recordkit.tools.verify"}
 # Importers and the private modules of other folders they still import. This list only shrinks.
 EXCEPTIONS = {
-    "cli.commands._inspect schema._messages",
-    "cli._parser storage._names",
-    "cli._parser storage._shard_names",
-    "cli.commands.doctor storage._compression",
-    "cli.commands.doctor storage._inflate",
-    "cli.commands.schema schema._tensorflow",
     "pipeline._state storage._side_json",
     "tf.io._files storage._bytes",
     "tf.io._files storage._disk",

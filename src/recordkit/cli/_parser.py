@@ -88,8 +88,7 @@ def leave_out(paths: list[str]) -> tuple[list[str], list[tuple[str, str]]]:
 
     A shell may have found them for an asterisk. What is not there is to be read: that is refused.
     """
-    from recordkit.storage._names import SIDE
-    from recordkit.storage._shard_names import reason_left_out
+    from recordkit.storage import SIDE, reason_left_out
 
     left_out = []
     for path in paths if len(paths) > 1 else ():

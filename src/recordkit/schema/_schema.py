@@ -391,12 +391,15 @@ class Schema:
 
     # --- TensorFlow
 
-    def to_feature_description(self) -> Any:
-        """Return what `tf.io.parse_example` needs to read the records; imports TensorFlow.
+    def to_feature_description(self, module: Any = None) -> Any:
+        """Return what `tf.io.parse_example` needs to read the records.
 
         With sequences, a pair: the context and the sequence features of `tf.io.parse_sequence_example`.
+
+        Args:
+            module: A module with TensorFlow's names; TensorFlow itself is imported by default.
         """
-        return _tensorflow.feature_description(self._layouts)
+        return _tensorflow.feature_description(self._layouts, module)
 
     @classmethod
     def from_feature_description(

@@ -25,13 +25,10 @@ _KIND_DTYPES: Final = {"int64": "int64", "float": "float32", "bytes": "string"}
 _DTYPES: Final = {"int64": "int64", "float32": "float32", "string": "bytes"}
 
 
-def feature_description(layouts: Mapping[str, Layout]) -> Any:
+def feature_description(layouts: Mapping[str, Layout], tf: Any = None) -> Any:
     """Return the description of all fields; with sequences, the one of the context and the one of the sequences."""
-    try:
-        import tensorflow as tf
-    except ImportError as error:
-        what = "to_feature_description"
-        raise MissingExtraError(what, "tensorflow", "tensorflow") from error
+    if tf is None:
+        tf = _tensorflow()
     context: dict[str, Any] = {}
     sequences: dict[str, Any] = {}
     for layout in layouts.values():
@@ -39,6 +36,15 @@ def feature_description(layouts: Mapping[str, Layout]) -> Any:
     if not any(layout.steps for layout in layouts.values()):
         return context
     return context, sequences
+
+
+def _tensorflow() -> Any:
+    try:
+        import tensorflow
+    except ImportError as error:
+        what = "to_feature_description"
+        raise MissingExtraError(what, "tensorflow", "tensorflow") from error
+    return tensorflow
 
 
 def _described(layout: Layout, tf: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from ._bytes import ByteFile, LocalFile, ObjectFile, OpenFiles, PipeFile, check_
 from ._changes import changing
 from ._checkpoints import Checkpoints
 from ._commit import commit
-from ._compression import Compression
+from ._compression import Compression, library_name
 from ._create import append, begin_run, create, discard, quarantined, write
 from ._damage import Damage
 from ._disk import permissions_of
@@ -15,7 +15,7 @@ from ._explain import diagnosed, how_to_accept, unstable_words
 from ._facts import new_digest
 from ._fetch import InMemory, fetch, fetch_later
 from ._index import BLOCK, Fingerprint, Index
-from ._inflate import Inflated
+from ._inflate import Inflated, foreign_library_name
 from ._journal import lacks_side_files, lone_manifest
 from ._layers import (
     Base,
@@ -32,7 +32,7 @@ from ._layers import (
 from ._locate import Located, locate
 from ._manifest import Manifest, Shard
 from ._members import members_of
-from ._names import inside, is_lone_file, manifest_of
+from ._names import SIDE, inside, is_lone_file, manifest_of
 from ._places import beside, check_fits
 from ._publish import pending, recover
 from ._quarantine import BadRow, Lost
@@ -47,6 +47,7 @@ from ._writer import Writer, Written
 
 __all__ = [
     "BLOCK",
+    "SIDE",
     "BadRow",
     "Base",
     "ByteFile",
@@ -88,6 +89,7 @@ __all__ = [
     "fetch",
     "fetch_later",
     "files_at_once",
+    "foreign_library_name",
     "given_file",
     "how_to_accept",
     "inside",
@@ -97,6 +99,7 @@ __all__ = [
     "layer_facts",
     "layers_of",
     "layers_over",
+    "library_name",
     "locate",
     "lone_manifest",
     "manifest_of",

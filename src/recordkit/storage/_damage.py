@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final, Self
+
+if TYPE_CHECKING:
+    from recordkit.errors import CorruptRecordError
 
 _FRAMED: Final = ("bad_payload_crc", "too_large")  # the header is sound, so these are records and count as such
 
@@ -33,6 +36,18 @@ class Damage:
     length: int
     words: str
     raw: bool = False
+
+    @classmethod
+    def from_error(cls, error: CorruptRecordError, path: str) -> Self:
+        """Return what an error of a reader says.
+
+        >>> from recordkit.errors import CorruptRecordError
+        >>> error = CorruptRecordError("a: record 7 at byte 189: torn", path="a", record=7, offset=189, kind="torn")
+        >>> print(Damage.from_error(error, "a"))
+        a: record 7 at byte 189: torn
+        """
+        words = error.summary if error.field is None else f"{error.field}: {error.summary}"
+        return cls(path, error.kind or "damaged", error.record or 0, error.offset or 0, 0, words)
 
     @property
     def next_record(self) -> int:

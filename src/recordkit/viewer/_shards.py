@@ -173,19 +173,12 @@ class Shard:
                     at, blocked, began = chunk.first_record + len(chunk), 0, -1
                 return
             except CorruptRecordError as error:
-                self.tell(damage_of(error, self.file.name))
+                self.tell(Damage.from_error(error, self.file.name))
                 if (error.record or 0) < began:  # there is no way to where reading was to go on
                     return
                 # A damaged gzip member has many records, and each would tell the same.
                 at = max(at, error.record or 0) + (1 << blocked if self.file.compression else 1)
                 blocked += 1
-
-
-def damage_of(error: CorruptRecordError, path: str) -> Damage:
-    """Return what an error says as damage."""
-    words = str(error).partition("\n")[0]
-    words = words.removeprefix(f"{path}: ").removeprefix(f"record {error.record} at byte {error.offset}: ")
-    return Damage(path, error.kind or "damaged", error.record or 0, error.offset or 0, 0, words)
 
 
 class _Span(NamedTuple):

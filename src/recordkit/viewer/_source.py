@@ -12,9 +12,9 @@ from recordkit.columns import Batch
 from recordkit.dataset import Columns
 from recordkit.dataset import open as open_dataset
 from recordkit.errors import CorruptRecordError, RecordKitError, SchemaError, StorageError
-from recordkit.storage import PipeFile
+from recordkit.storage import Damage, PipeFile
 
-from ._shards import Shard, damage_of
+from ._shards import Shard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -119,7 +119,8 @@ class Source:
             shard.prepare(step)
         except (RecordKitError, OSError, ValueError) as error:
             # A file that cannot be read at all is shown with no records, and with the reason.
-            shard.tell(damage_of(CorruptRecordError(str(error), kind="unreadable"), shard.file.name))
+            name = shard.file.name
+            shard.tell(Damage.from_error(CorruptRecordError(str(error), path=name, kind="unreadable"), name))
             shard.count = 0
         with self._ready:
             self._ready.notify_all()
@@ -208,7 +209,7 @@ class Source:
             part = shard.one(inside)
         except (RecordKitError, OSError):
             if isinstance(error, CorruptRecordError):
-                shard.tell(damage_of(error, shard.file.name))
+                shard.tell(Damage.from_error(error, shard.file.name))
             return Row(number, None, str(error))
         values: dict[str, Any] = {}
         for name in names:

@@ -9,9 +9,8 @@ import numpy as np
 
 from recordkit import _core, examples
 from recordkit.errors import CorruptRecordError, RecordKitError, SchemaError
-from recordkit.schema import Schema
-from recordkit.schema._messages import other_message
-from recordkit.storage import LocalFile, PipeFile
+from recordkit.schema import Schema, other_message
+from recordkit.storage import Damage, LocalFile, PipeFile
 from recordkit.tools.stats import Accumulator
 from recordkit.wording import counted
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from recordkit.dataset import Dataset
     from recordkit.examples import FeatureFacts, Survey
     from recordkit.records import Chunk
-    from recordkit.storage import Damage, RecordFile
+    from recordkit.storage import RecordFile
     from recordkit.tools import Stats
 
 __all__ = ["Facts", "inspect"]
@@ -131,7 +130,7 @@ def _start(file: RecordFile, size: int, count: int, damage: list[Damage]) -> tup
         try:
             chunk = stream.read()
         except CorruptRecordError as error:
-            damage.append(_as_damage(error, file))
+            damage.append(Damage.from_error(error, file.name))
             break
         if chunk is None:
             break
@@ -156,13 +155,6 @@ def _spread(dataset: Dataset, chosen: Sequence[RecordFile], count: int) -> Itera
         stop = min(stops[file], starts[file] + count)
         for first in range(starts[file], stop, _BATCH):
             yield dataset[np.arange(first, min(stop, first + _BATCH))]
-
-
-def _as_damage(error: CorruptRecordError, file: RecordFile) -> Damage:
-    from recordkit.storage import Damage
-
-    words = str(error).partition("\n")[0].rpartition(": ")[2]
-    return Damage(file.name, error.kind or "damaged", error.record or 0, error.offset or 0, 0, words)
 
 
 def _schema(dataset: Dataset, survey: Survey, chunk: Chunk) -> tuple[Schema | None, str | None]:
@@ -194,7 +186,7 @@ def _count(dataset: Dataset, damage: list[Damage]) -> int | None:
     try:
         return len(dataset)
     except CorruptRecordError as error:
-        damage.append(_as_damage(error, dataset.shards[0]))
+        damage.append(Damage.from_error(error, dataset.shards[0].name))
         return None
 
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from recordkit import _core
-from recordkit import engines as workers
+from recordkit import _core, engines
 from recordkit.storage import LocalFile
 from recordkit.wording import counted
 
@@ -49,7 +48,7 @@ def measurements(dataset: Dataset, seconds: float, hands: Workers) -> Iterator[M
     if dataset.schema is not None:
         rows = max(1, min(_MOST_ROWS, int(_BLOCK / size)))
         _, rate = _rates(lambda end: _columns(dataset, end, hands, rows), seconds)
-        what = f"columns, {counted(workers.count(hands), 'thread')}"
+        what = f"columns, {counted(engines.count(hands), 'thread')}"
         yield Measured(what, None if rate is None else rate * size, rate)
     dataset[0]  # an index is made once
     yield Measured("any record, one by one", None, _rates(lambda end: _random(dataset, end), seconds)[1])

@@ -11,6 +11,7 @@ from .._parser import WrongUse
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping
 
     from recordkit.schema import Schema
 
@@ -68,32 +69,32 @@ def _table(schema: Schema, screen: Screen, *, told: bool) -> None:
 # --- For TensorFlow
 
 
-class _Source:
+class _Code:
     """Stands in for the module `tensorflow`, and gives the text of what it is asked for."""
 
     def __init__(self, text: str) -> None:
         self._text = text
 
-    def __getattr__(self, name: str) -> _Source:
-        return _Source(f"{self._text}.{name}")
+    def __getattr__(self, name: str) -> _Code:
+        return _Code(f"{self._text}.{name}")
 
-    def __call__(self, *values: Any, **named: Any) -> _Source:
+    def __call__(self, *values: Any, **named: Any) -> _Code:
         given = [repr(value) for value in values]
         given += [f"{name}={value!r}" for name, value in named.items()]
         while given and given[-1] in ("None", "allow_missing=False"):  # which goes without saying
             del given[-1]
-        return _Source(f"{self._text}({', '.join(given)})")
+        return _Code(f"{self._text}({', '.join(given)})")
 
     def __repr__(self) -> str:
         return self._text
 
 
 def _tensorflow(schema: Schema) -> str:
-    from recordkit.schema._tensorflow import _described
+    description = schema.to_feature_description(_Code("tf"))
+    context, sequences = description if schema.sequences else (description, {})
+    text = f"import tensorflow as tf\n\nfeatures = {_lines(context)}"
+    return text if not sequences else f"{text}\n\nsequence_features = {_lines(sequences)}"
 
-    lines: dict[bool, list[str]] = {False: [], True: []}
-    for layout in schema._layouts.values():
-        described = _described(layout, _Source("tf"))
-        lines[layout.steps] += [f"    {name!r}: {source!r}," for name, source in described.items()]
-    text = "import tensorflow as tf\n\nfeatures = {\n" + "\n".join(lines[False]) + "\n}"
-    return text if not lines[True] else text + "\n\nsequence_features = {\n" + "\n".join(lines[True]) + "\n}"
+
+def _lines(description: Mapping[str, Any]) -> str:
+    return "\n".join(["{", *(f"    {name!r}: {source!r}," for name, source in description.items()), "}"])
