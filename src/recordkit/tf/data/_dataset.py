@@ -23,7 +23,9 @@ from recordkit.tf.tensors import Tensor, TensorSpec, as_dtype, convert_to_tensor
 
 from . import _batches, _specs
 from ._elements import Failed, failure_in, leaves, mapped, numpy_of, plain, restored, shown, tensors
-from ._flows import (
+from ._generator import generated, signature_of
+from ._specs import STRING, UNKNOWN
+from ._steps import (
     Alike,
     Call,
     Every,
@@ -45,8 +47,6 @@ from ._flows import (
     ignoring,
     limited,
 )
-from ._generator import generated, signature_of
-from ._specs import STRING, UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
