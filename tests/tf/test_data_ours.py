@@ -16,7 +16,7 @@ import pytest
 import recordkit as rk
 from recordkit import tf
 from recordkit.errors import CorruptRecordError, SchemaError
-from recordkit.tf.data._dataset import _cycle
+from recordkit.tf.data._arguments import cycle_length_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -168,7 +168,7 @@ class TestInterleave:
         ],
     )
     def test_cycle_is_what_tensorflow_takes_of_eight_processors(self, length: Any, calls: Any, cycle: int) -> None:
-        assert _cycle(length, calls, processors=8) == cycle
+        assert cycle_length_of(length, calls, processors=8) == cycle
 
 
 class TestScripts:

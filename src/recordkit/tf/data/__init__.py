@@ -8,7 +8,8 @@
 from recordkit.tf import _names
 
 from . import experimental
-from ._dataset import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Dataset, Options, TFRecordDataset
+from ._arguments import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY
+from ._dataset import Dataset, Options, TFRecordDataset
 
 __all__ = [
     "AUTOTUNE",

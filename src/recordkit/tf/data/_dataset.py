@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import operator
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -15,26 +13,35 @@ import numpy as np
 from recordkit.engines import AUTO
 from recordkit.engines import count as worker_count
 from recordkit.errors import InvalidArgumentError
-from recordkit.filesystems import given_path
 from recordkit.pipeline import Pipeline, Prefetch, from_generator
 from recordkit.tf import _names
 from recordkit.tf.io import TFRecordOptions
-from recordkit.tf.tensors import Tensor, TensorSpec, as_dtype, convert_to_tensor, int64, string
+from recordkit.tf.tensors import Tensor, TensorSpec, as_dtype, convert_to_tensor, int64
 
 from . import _batches, _specs
+from ._arguments import (
+    AUTOTUNE,
+    INFINITE_CARDINALITY,
+    UNKNOWN_CARDINALITY,
+    checked_function,
+    cycle_length_of,
+    file_names,
+    positive,
+    threads_of,
+    whole_number,
+)
 from ._elements import Failed, failure_in, leaves, mapped, numpy_of, plain, restored, shown, tensors
 from ._generator import generated, signature_of
+from ._sources import Files, Kept
 from ._specs import STRING, UNKNOWN
 from ._steps import (
     Alike,
     Call,
     Every,
-    Files,
     First,
     Good,
     Interleave,
     Keep,
-    Kept,
     Make,
     Past,
     Ragged,
@@ -52,12 +59,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Self
 
-    from recordkit.engines import Workers
     from recordkit.tf.tensors import DTypeLike
-
-AUTOTUNE: Final = -1
-INFINITE_CARDINALITY: Final = -1
-UNKNOWN_CARDINALITY: Final = -2
 
 _ALL: Final = 1 << 62
 
@@ -105,7 +107,7 @@ class Dataset:
     @staticmethod
     def range(*args: Any, output_type: DTypeLike = int64, name: str | None = None) -> Dataset:
         """Return the numbers that Python's `range` gives."""
-        bounds = [_whole_number(arg, "range") for arg in args]
+        bounds = [whole_number(arg, "range") for arg in args]
         if not 1 <= len(bounds) <= 3:
             message = f"range: expected 1 to 3 numbers, found {len(bounds)}"
             raise ValueError(message)
@@ -176,7 +178,7 @@ class Dataset:
         """Return the names of the files that match a pattern, or several: in random order unless `shuffle` is False."""
         from recordkit.tf.io import gfile
 
-        patterns = _texts(file_pattern)
+        patterns = file_names(file_pattern)
         found = sorted(gfile.glob(patterns))
         if not found:
             message = f"No files matched pattern: {', '.join(patterns)}"
@@ -234,11 +236,11 @@ class Dataset:
             use_unbounded_threadpool: Not used.
             name: Not used.
         """
-        return self._then(Call(_function(map_func), _threads(num_parallel_calls)), spec=UNKNOWN)
+        return self._then(Call(checked_function(map_func), threads_of(num_parallel_calls)), spec=UNKNOWN)
 
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
         """Return the elements for which a function returns True, or a tensor that is."""
-        return self._then(Keep(_function(predicate), 1), UNKNOWN_CARDINALITY)
+        return self._then(Keep(checked_function(predicate), 1), UNKNOWN_CARDINALITY)
 
     def flat_map(self, map_func: Callable[..., Any], name: str | None = None) -> Dataset:
         """Return all elements of the datasets that a function makes of each element."""
@@ -264,9 +266,9 @@ class Dataset:
             deterministic: Not used: the order is always the same.
             name: Not used.
         """
-        cycle = _cycle(cycle_length, num_parallel_calls, worker_count(AUTO))
-        block = 1 if block_length is None else _positive(block_length, "block_length")
-        step = Interleave(_function(map_func), _opened, cycle, block, num_parallel_calls is not None)
+        cycle = cycle_length_of(cycle_length, num_parallel_calls, worker_count(AUTO))
+        block = 1 if block_length is None else positive(block_length, "block_length")
+        step = Interleave(checked_function(map_func), _opened, cycle, block, num_parallel_calls is not None)
         return self._then(step, UNKNOWN_CARDINALITY, UNKNOWN)
 
     def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Dataset:
@@ -291,12 +293,12 @@ class Dataset:
             reshuffle_each_iteration: Whether each iteration has an order of its own.
             name: Not used.
         """
-        buffer = _ALL if int(buffer_size) == UNKNOWN_CARDINALITY else _positive(buffer_size, "buffer_size")
+        buffer = _ALL if int(buffer_size) == UNKNOWN_CARDINALITY else positive(buffer_size, "buffer_size")
         return self._then(Shuffle(fixed(seed), buffer, reshuffle_each_iteration is not False))
 
     def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Dataset:
         """Return element `index`, and from there every `num_shards`-th."""
-        step, first = _positive(num_shards, "num_shards"), int(index)
+        step, first = positive(num_shards, "num_shards"), int(index)
         if not 0 <= first < step:
             message = f"Index must be between 0 and {step - 1} (currently index = {first})."
             raise InvalidArgumentError(message)
@@ -304,7 +306,7 @@ class Dataset:
 
     def take(self, count: Any, name: str | None = None) -> Dataset:
         """Return the first `count` elements; all if it is -1. Those that fail are not counted."""
-        number = _whole_number(count, "take")
+        number = whole_number(count, "take")
         if number < 0:
             return self
         left = number if self._count == INFINITE_CARDINALITY else self._counted(lambda count: min(count, number))
@@ -312,14 +314,14 @@ class Dataset:
 
     def skip(self, count: Any, name: str | None = None) -> Dataset:
         """Return all but the first `count` elements; none if it is -1."""
-        number = _whole_number(count, "skip")
+        number = whole_number(count, "skip")
         if number < 0:
             return self.take(0)
         return self._then(Past(number), self._counted(lambda count: max(0, count - number)))
 
     def repeat(self, count: Any = None, name: str | None = None) -> Dataset:
         """Return everything `count` times; without end if it is None or -1."""
-        times = -1 if count is None else _whole_number(count, "repeat")
+        times = -1 if count is None else whole_number(count, "repeat")
         if times < 0:
             return Dataset(self._pipe.repeat(), 0 if self._count == 0 else INFINITE_CARDINALITY, self._spec)
         if not self._count:
@@ -387,7 +389,7 @@ class Dataset:
         *,
         fused: bool = True,
     ) -> Dataset:
-        size = _positive(batch_size, "batch_size")
+        size = positive(batch_size, "batch_size")
         pipe = grouped(self._pipe, size, bool(drop_remainder), fused=fused)
         count = self._counted(lambda count: count // size if drop_remainder else -(-count // size))
         return Dataset(pipe.with_step(made), count, spec(size if drop_remainder else None))
@@ -400,7 +402,7 @@ class Dataset:
 
     def enumerate(self, start: Any = 0, name: str | None = None) -> Dataset:
         """Return each element with its number."""
-        pipe = self._pipe.enumerate().with_step(Make(partial(_numbered, _whole_number(start, "enumerate"))))
+        pipe = self._pipe.enumerate().with_step(Make(partial(_numbered, whole_number(start, "enumerate"))))
         return Dataset(pipe, self._count, (TensorSpec([], int64), self._spec))
 
     # --- Ahead of time
@@ -430,7 +432,7 @@ class Dataset:
             name: Not used.
         """
         in_memory = isinstance(filename, str) and not filename
-        path = "" if in_memory else _texts(filename)[0]
+        path = "" if in_memory else file_names(filename)[0]
         pipe = self._pipe.with_step(Raised(plain if path else shown))
         if not path:  # what is in memory is nobody else's: it need not be told what it was made of
             return Dataset(Pipeline(Kept(pipe, None, None, "", repr(pipe))), self._count, self._spec)
@@ -515,12 +517,12 @@ class TFRecordDataset(Dataset):
     ) -> None:
         TFRecordOptions.get_compression_type_string(compression_type)
         if isinstance(filenames, Dataset) or num_parallel_reads is not None:
-            names = filenames if isinstance(filenames, Dataset) else Dataset.from_tensor_slices(_texts(filenames))
+            names = filenames if isinstance(filenames, Dataset) else Dataset.from_tensor_slices(file_names(filenames))
             cycle = 1 if num_parallel_reads is None else num_parallel_reads
             parallel = None if num_parallel_reads is None else AUTOTUNE
             super().__init__(names.interleave(TFRecordDataset, cycle, num_parallel_calls=parallel)._pipe, spec=STRING)
             return
-        paths = tuple(_texts(filenames))
+        paths = tuple(file_names(filenames))
         super().__init__(Pipeline(Files(paths)) if paths else from_generator(tuple), spec=STRING)
 
 
@@ -586,60 +588,3 @@ def _state(new: Any, old: Any) -> Any:
 
 def _whole(leaf: Any) -> Any:
     return leaf if leaf is None else tensors(leaf)
-
-
-def _texts(names: Any) -> list[str]:
-    """Return names, which may be paths or tensors, as text."""
-    if isinstance(names, str | os.PathLike):
-        return [given_path(names)]
-    if isinstance(names, list | tuple):
-        names = [os.fsencode(given_path(name)) if isinstance(name, str | os.PathLike) else name for name in names]
-    tensor = convert_to_tensor(names, dtype_hint=string)
-    if tensor.dtype != string and np.size(tensor):
-        message = f"expected names of files, found {tensor.dtype.name}"
-        raise TypeError(message)
-    return [os.fsdecode(name) for name in np.asarray(tensor).reshape(-1).tolist()]
-
-
-def _function(function: Any) -> Any:
-    if not callable(function):
-        message = f"expected a function, found {type(function).__name__}"
-        raise TypeError(message)
-    return function
-
-
-def _cycle(length: Any, calls: Any, processors: int) -> int:
-    """Return how many datasets have their turns at a time; where it is not said, as many as TensorFlow takes."""
-    if length not in (None, AUTOTUNE):
-        cycle = _positive(length, "cycle_length")
-        if calls is not None and int(calls) > cycle:
-            message = f"num_parallel_calls must be at most cycle_length ({cycle}), found {int(calls)}"
-            raise InvalidArgumentError(message)
-        return cycle
-    if calls is None:
-        return processors
-    return -(-processors // 3) if int(calls) == AUTOTUNE else min(_positive(calls, "num_parallel_calls"), processors)
-
-
-def _threads(calls: Any) -> Workers:
-    """Return by how many threads a function is called; a number, so that the most that are asked for are taken."""
-    if calls is None:
-        return 1
-    return worker_count(AUTO) if int(calls) == AUTOTUNE else _positive(calls, "num_parallel_calls")
-
-
-def _whole_number(number: Any, what: str) -> int:
-    """Return a number, and raise TypeError for one that is not whole."""
-    try:
-        return operator.index(number)
-    except TypeError:
-        message = f"{what}: expected a whole number, found {number!r}"
-        raise TypeError(message) from None
-
-
-def _positive(given: Any, what: str) -> int:
-    number = _whole_number(given, what)
-    if number < 1:
-        message = f"{what} must be greater than zero, found {number}"
-        raise InvalidArgumentError(message)
-    return number

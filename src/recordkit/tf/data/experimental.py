@@ -8,7 +8,8 @@ from recordkit.tf import _names
 from recordkit.tf.io import TFRecordWriter as _Writer
 from recordkit.tf.tensors import Tensor, string
 
-from ._dataset import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Dataset
+from ._arguments import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY
+from ._dataset import Dataset
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,0 +1,107 @@
+"""Sources of datasets: files that are opened when they are read, and caches as TensorFlow has them."""
+
+from __future__ import annotations
+
+import errno
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from recordkit import _core, dataset
+from recordkit.dataset import Payloads
+from recordkit.errors import NotFoundError
+from recordkit.filesystems import given_path, mode_of
+from recordkit.pipeline import Cached
+
+if TYPE_CHECKING:
+    from recordkit.dataset import Part
+    from recordkit.records import Chunk
+
+
+class Packed(Sequence[bytes]):
+    """Payloads that stay the records of a chunk until somebody looks at them: a batch of them is parsed as it is."""
+
+    __slots__ = ("chunk",)
+
+    def __init__(self, chunk: Chunk) -> None:
+        self.chunk = chunk
+
+    def __len__(self) -> int:
+        return len(self.chunk)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self.chunk)
+
+    def __getitem__(self, index: Any) -> Any:
+        if not isinstance(index, slice):
+            return next(iter(self.chunk.slice(index, index + 1)))
+        start, stop, _ = index.indices(len(self))
+        return Packed(self.chunk.slice(start, max(start, stop)))
+
+
+class _Packing(Payloads):
+    """Makes of records what they are."""
+
+    def batch(self, part: Part, start: int, stop: int) -> Any:
+        """Return records [start, stop) of a part."""
+        return Packed(part.chunk.slice(start, stop))
+
+    def joined(self, parts: Sequence[Part]) -> Any:
+        """Return the records of all parts."""
+        return Packed(_core.join([part.chunk for part in parts])) if parts else []
+
+
+@dataclass(frozen=True)
+class Files:
+    """The payloads of files, which are opened when they are read: until then they need not be there.
+
+    Attributes:
+        tolerant: Whether damaged records are passed over.
+        most: How many records are given at a time at most.
+    """
+
+    paths: tuple[str, ...]
+    tolerant: bool = False
+    most: int | None = None
+    indexed = False  # as TensorFlow reads them: from front to back, whatever is done with the records
+
+    @property
+    def name(self) -> str:
+        """What people call them."""
+        return self.paths[0] if len(self.paths) == 1 else f"{len(self.paths)} files"
+
+    @cached_property
+    def _source(self) -> Any:
+        for path in self.paths:
+            if not mode_of(given_path(path)):
+                message = f"{path}: there is no such file"
+                raise NotFoundError(message, path=path, errno=errno.ENOENT)
+        opened = dataset.open(list(self.paths), raw=True, on_error="skip" if self.tolerant else "raise")
+        source = opened.source
+        plain = type(source.making) is Payloads and source.exact  # else records are looked at one by one
+        return replace(source, making=_Packing()) if plain else source
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._source, name)
+
+
+@dataclass(frozen=True)
+class Kept(Cached):
+    """Elements that are made once. They are kept when all were asked for, which may never be."""
+
+    most: int | None = None
+    indexed = False
+
+    def may_use(self, fingerprint: str | None) -> bool:
+        """Use any cache that is there, as TensorFlow does; but warn if it was made of something else."""
+        if fingerprint and fingerprint != self.fingerprint:
+            message = (
+                f"{self.path}: this cache was made of other records or steps, and is used as it is\n"
+                "  To make it anew, remove the folder."
+            )
+            warnings.warn(message, RuntimeWarning, stacklevel=2)
+        return bool(fingerprint)
