@@ -135,3 +135,14 @@ class TestFiles:
         rk.bake(path, tmp_path / "two.tfrecord")
 
         assert stat.S_IMODE((tmp_path / "two.tfrecord").stat().st_mode) == 0o640
+
+
+@pytest.mark.parametrize("passing", [False, True])
+def test_a_cache_of_a_pipeline(private: tuple[int, Path], tmp_path: Path, passing: bool) -> None:
+    mode, path = private
+    ds = rk.open(path)
+    pipe = ds.concat(ds.shuffle(1)) if passing else ds.select("id").shuffle(1)
+
+    list(pipe.cache(tmp_path / "kept"))
+
+    assert modes(tmp_path / "kept") == {mode}

@@ -12,7 +12,7 @@ import numpy as np
 
 from recordkit.errors import CorruptRecordError, SchemaError
 from recordkit.pipeline import Piece, whole
-from recordkit.storage import PipeFile, files_at_once
+from recordkit.storage import LocalFile, PipeFile, files_at_once, permissions_of
 from recordkit.wording import counted
 
 from ._decoding import Columns, Payloads
@@ -109,6 +109,11 @@ class RecordSource:
         for file in self.records.files:
             facts.update(self.records.digest_of(file).encode())
         return facts.hexdigest()[:32]
+
+    def permissions(self) -> int | None:
+        """Return the permissions that all files allow; None if none is on this machine."""
+        paths = [file.file.path for file in self.records.files if isinstance(file.file, LocalFile)]
+        return permissions_of(*paths) if paths else None
 
     def made(self) -> list[Any]:
         """Return what is made of the records, as far as can be told: which fields, and what was added beside them."""

@@ -87,12 +87,12 @@ class Memory:
 class Disk:
     """Blocks of elements on their way to the disk."""
 
-    def __init__(self, path: Path, fingerprint: str, *, passing: bool = False) -> None:
+    def __init__(self, path: Path, fingerprint: str, *, mode: int | None, passing: bool = False) -> None:
         self._path = path
         self._passing = passing  # the folder is gone with the last who uses it
         self._counts: list[int] = []
         metadata = {"recordkit": "cache", "format": _FORMAT, "of": fingerprint}
-        self._writer = create(path, name="cache", metadata=metadata, overwrite=path.exists())
+        self._writer = create(path, name="cache", metadata=metadata, mode=mode, overwrite=path.exists())
 
     def add(self, values: Values) -> None:
         """Write some elements, few in each record."""
@@ -266,6 +266,10 @@ class Cached:
         """Return what tells these elements from others."""
         return self.fingerprint
 
+    def permissions(self) -> int | None:
+        """Return the permissions that all files allow which the elements come from; None if there are none."""
+        return self.upstream.permissions()
+
     def words(self) -> str:
         """Return what is kept where, for people."""
         return f"{self.name}, kept in {'memory' if self.path is None else self.path} once they are made"
@@ -310,13 +314,14 @@ class Cached:
         if self.path is None:
             return Memory()
         try:
-            return Disk(self._free(self.path), self.fingerprint)
+            return Disk(self._free(self.path), self.fingerprint, mode=self.permissions())
         except TargetBusyError:
             return Memory()
 
     def spilled(self, store: Memory) -> Disk:
         """Return what has grown too large for memory, on the disk."""
-        disk = Disk(Path(tempfile.mkdtemp(prefix="recordkit-cache-")) / "cache", self.fingerprint, passing=True)
+        folder = Path(tempfile.mkdtemp(prefix="recordkit-cache-"))
+        disk = Disk(folder / "cache", self.fingerprint, mode=self.permissions(), passing=True)
         for values in store.blocks():
             disk.add(values)
         return disk

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import and_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -226,6 +227,13 @@ class Pipeline(Steps):
             message = f"{folder}: a cache is a folder, and this is the name of a record file\n  Give it another name."
             raise StorageError(message, path=str(folder))
         return Pipeline(Cached(self, folder, room, fingerprint(facts), repr(self)), workers=self.workers)
+
+    def permissions(self) -> int | None:
+        """Return the permissions that all files allow which the elements come from; None if there are none."""
+        own = getattr(self.source, "permissions", None)
+        each = [pipe.permissions() for pipe in _pipes_in(self.source)] if own is None else [own()]
+        known = [mode for mode in each if mode is not None]
+        return reduce(and_, known) if known else None
 
     def _functions(self) -> Iterator[Any]:
         """Yield the functions of the user's that have a part in the elements."""
