@@ -10,6 +10,7 @@ import pytest
 
 import recordkit as rk
 from recordkit.storage import Run
+from recordkit.tools.fields import _add
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -78,6 +79,23 @@ class TestGoingOn:
             rk.add_fields(path, {"x": 1}, out=out, resume=False)
 
         assert len(rk.open(out)) == 10
+
+    def test_a_field_that_somebody_else_adds_in_between_is_named_with_what_to_do(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        layer_folder = _add.layer_folder
+
+        def late(*args: Any, **options: Any) -> Path:
+            found = layer_folder(*args, **options)
+            monkeypatch.undo()
+            rk.add_fields(path, {"x": [2] * 10})
+            return found
+
+        monkeypatch.setattr(_add, "layer_folder", late)
+        with pytest.raises(rk.SchemaError, match=r"^x: somebody else has added.*\n.*replace=True"):
+            rk.add_fields(path, {"x": [1] * 10})
+
+        assert values(path) == [2] * 10
 
     def test_a_run_for_files_that_have_changed_begins_again(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         stop_before_publishing(path, list(range(10)), monkeypatch)

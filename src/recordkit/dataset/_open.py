@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
@@ -11,7 +12,17 @@ from recordkit import log
 from recordkit.engines import AUTO, Workers
 from recordkit.filesystems import given_path
 from recordkit.schema import Schema
-from recordkit.storage import Layer, LocalFile, OpenFiles, RecordFile, given_file, layers_over, locate
+from recordkit.storage import (
+    Layer,
+    LocalFile,
+    OpenFiles,
+    RecordFile,
+    file_with_overlays,
+    given_file,
+    layers_over,
+    locate,
+    merge_shared,
+)
 from recordkit.wording import listed
 
 from ._damage_log import DamageLog
@@ -93,6 +104,8 @@ def open(  # noqa: A001 - the verb that a user would say
     log = DamageLog(on_error, max_bad)
     given = given_file(where)
     located = None if given is not None else locate(cast("Any", where), split=split)
+    if located is not None and located.folder is None and overlays is not False:
+        located = _at_their_places(located)
     files = (
         [RecordFile(given, max_record_bytes=max_record_bytes)]
         if given is not None
@@ -138,9 +151,25 @@ def _files(located: Located | None, max_record_bytes: int | None) -> list[Record
     ]
 
 
+def _at_their_places(located: Located) -> Located:
+    """Return lone files under the paths that links lead to, where overlays are kept there."""
+    linked = {file: file_with_overlays(file) for file in located.files if file.is_symlink()}
+    if all(file == real for file, real in linked.items()):
+        return located
+
+    def followed(files: Sequence[Path]) -> tuple[Path, ...]:
+        return tuple(linked.get(file, file) for file in files)
+
+    splits = {name: followed(files) for name, files in located.splits.items()}
+    return replace(located, files=followed(located.files), splits=splits, changed=followed(located.changed))
+
+
 def _layers(located: Located, overlays: bool | Sequence[str | os.PathLike[str]]) -> list[Layer]:
     """Return the layers over these files, oldest first: those beside them, then those that were named."""
-    found = layers_over(located.files, located.manifest if located.folder is not None else None)
+    if located.folder is not None:
+        found = layers_over(located.files, located.manifest)
+    else:
+        found = merge_shared(layers_over(located.files), located.files)
     return found + [Layer.load(Path(given_path(path))) for path in (overlays if not isinstance(overlays, bool) else ())]
 
 

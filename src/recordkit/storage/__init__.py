@@ -30,6 +30,7 @@ from ._layers import (
     write_layer,
 )
 from ._locate import Located, locate
+from ._lone import file_to_change, file_with_overlays, merge_shared
 from ._manifest import Manifest, Shard
 from ._members import members_of
 from ._names import SIDE, inside, is_lone_file, manifest_of
@@ -88,6 +89,8 @@ __all__ = [
     "discard",
     "fetch",
     "fetch_later",
+    "file_to_change",
+    "file_with_overlays",
     "files_at_once",
     "foreign_library_name",
     "given_file",
@@ -104,6 +107,7 @@ __all__ = [
     "lone_manifest",
     "manifest_of",
     "members_of",
+    "merge_shared",
     "new_digest",
     "new_layer",
     "pending",

@@ -26,6 +26,7 @@ import numpy as np
 from recordkit import _core, log
 from recordkit.errors import CorruptRecordError, StorageError
 from recordkit.schema import Schema
+from recordkit.wording import listed
 
 from . import _disk, _names
 from . import _side_json as declare
@@ -255,12 +256,7 @@ class Layer:
         assert isinstance(local, LocalFile)
         bound = self._bound(local.path)
         if bound is None:
-            message = (
-                f"{file.name}: the overlay {self.path.name} knows nothing of this file\n"
-                f"  It was added later, or the overlay is of other files only: add the fields to all of them, or open "
-                f"without: overlays=False."
-            )
-            raise StorageError(message, path=file.name)
+            raise self.unknown(file.name)
         if bound.name in self.files:
             self._check_own(self.files[bound.name])
         facts = local.stat()
@@ -279,6 +275,25 @@ class Layer:
                 f"  Its fields would no longer belong to the records: add them again, or open without: overlays=False."
             )
             raise StorageError(message, path=file.name)
+
+    def unknown(self, name: str) -> StorageError:
+        """Return the error for a file that this layer is not for."""
+        added, hidden = listed(self.schema.names), listed(sorted(self.hides))
+        todo = f"add {added} to" if added else f"drop {hidden} from"
+        message = (
+            f"{name}: the overlay {self.path.name} knows nothing of this file\n"
+            f"  Other files were changed, and this one was not: {todo} it, too, or open without: overlays=False."
+        )
+        return StorageError(message, path=name)
+
+    def knows(self, path: Path) -> bool:
+        """Tell whether this layer is for the file of this name."""
+        return self._bound(path) is not None
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """All its folders; those that are several lone files' have one for each file."""
+        return (self.path,)
 
     def _bound(self, path: Path) -> Base | None:
         """Return what this layer knows of a file, None if it is not for it."""

@@ -153,19 +153,20 @@ def _hidden(dataset: Dataset, gone: Sequence[str], *, sync: bool) -> Changed:
     """Take fields away beside the records."""
     dataset.needed_schema.drop(*gone)
     layers = _made_of(gone, dataset.sequence)
+    folders = [path for layer in layers for path in layer.paths]
     where, count = dataset.name, len(dataset)  # counted while all of it is there
     # One rename does it, of a layer into place or out of it: where several go, all is hidden before.
-    alone = len(layers) == 1 and set(gone) <= set(layers[0].schema.names)
+    alone = len(folders) == 1 and set(gone) <= set(layers[0].schema.names)
     if not alone:
         folder = layer_folder(dataset, "hidden", sync=sync)
         where = str(write_layer(folder, _facts(dataset, hides=gone), sync=sync, mode=_mode_of(dataset)))
-    for layer in layers:
+    for path in folders:
         try:
-            remove_layer(layer.path, sync=sync)
+            remove_layer(path, sync=sync)
         except StorageError as error:
             if alone:
                 raise
-            log.warning("%s: it is hidden, and could not be removed: %s", layer.path, error)
+            log.warning("%s: it is hidden, and could not be removed: %s", path, error)
     return Changed(where, count, tuple(gone))
 
 

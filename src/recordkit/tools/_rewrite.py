@@ -90,7 +90,7 @@ class Origin:
     @classmethod
     def of(cls, path: Any, dataset: Dataset, folder: Path) -> Origin:
         """Return what a dataset is now."""
-        layers = tuple(layer.path for layer in dataset.sequence.stack.layers)
+        layers = tuple(path for layer in dataset.sequence.stack.layers for path in layer.paths)
         return cls(path, folder, tuple(map(_facts_of, dataset.shards)), layers)
 
     @contextmanager
@@ -109,7 +109,7 @@ class Origin:
         Raises:
             StorageError: They are.
         """
-        beside = tuple(layer.path for layer in now.sequence.stack.layers)
+        beside = tuple(path for layer in now.sequence.stack.layers for path in layer.paths)
         if tuple(map(_facts_of, now.shards)) != self.files or (layers and beside != self.layers):
             message = (
                 f"{self.path}: the dataset has been changed while something was being made of it\n"

@@ -16,10 +16,20 @@ import numpy as np
 from recordkit import _core
 from recordkit.dataset import Dataset, Part, living, making_of, merged_chunk, open, physical, rewritten  # noqa: A004
 from recordkit.engines import AUTO, Workers
-from recordkit.errors import SchemaError, StorageError
+from recordkit.errors import SchemaError, StorageError, TargetExistsError
 from recordkit.filesystems import given_path
 from recordkit.schema import Schema
-from recordkit.storage import Base, LocalFile, changing, is_lone_file, layer_facts, new_layer, recover, settle
+from recordkit.storage import (
+    Base,
+    LocalFile,
+    changing,
+    file_to_change,
+    is_lone_file,
+    layer_facts,
+    new_layer,
+    recover,
+    settle,
+)
 from recordkit.tools import _rewrite as _jobs
 
 from ._bound import Failure
@@ -115,6 +125,8 @@ def add_fields(
     if not fields:
         message = "there is no field to add: give a source for each name"
         raise ValueError(message)
+    if out is None and overlay is None:
+        path = place_of(path)
     dataset = open(path)
     records, schema = dataset.sequence, dataset.needed_schema
     bound = [bind(name, source, schema, len(dataset)) for name, source in fields.items()]
@@ -140,26 +152,29 @@ def add_fields(
         own, seen = records.stack.owners(records.own_schema), now.sequence.stack.owners(now.sequence.own_schema)
         for name in (*new.names, *replaced):
             if _path_of(own.get(name)) != _path_of(seen.get(name)) or (name in own) != (name in seen):
-                message = (
-                    f"{name}: somebody else has added, changed or dropped this field in {path} meanwhile\n"
-                    "  Nothing was added. Look at what is there now before doing it again."
-                )
-                raise SchemaError(message, field=name, path=str(path))
+                raise _changed_meanwhile(name, path)
         _replaced(now.needed_schema, new, replace=replace, path=str(path))
 
     name = folder.name.partition("-")[2] or folder.name
     if workers == AUTO and not change.reads and len(dataset) < _FEW * len(records.files):
         workers = 1
-    written, failures = _jobs.run(
-        records,
-        change,
-        target,
-        workers,
-        splits={_jobs.name_of(file): _shard_name(name) for file in records.files},
-        check=check,
-    )
+    splits = {_jobs.name_of(file): _shard_name(name) for file in records.files}
+    try:
+        written, failures = _jobs.run(records, change, target, workers, splits=splits, check=check)
+    except TargetExistsError as error:
+        if overlay is not None:
+            raise
+        raise _changed_meanwhile(new.names[0], path) from error
     settle(folder)
     return Changed(str(folder), written, new.names, tuple(failures))
+
+
+def _changed_meanwhile(name: str, path: Any) -> SchemaError:
+    message = (
+        f"{name}: somebody else has added, changed or dropped this field in {path} meanwhile\n"
+        "  Nothing was added. Look at what is there now; replace=True replaces a field."
+    )
+    return SchemaError(message, field=name, path=str(path))
 
 
 def _path_of(layer: Layer | None) -> Path | None:
@@ -262,6 +277,11 @@ def origin_of(path: Any, dataset: Dataset, out: Any) -> _jobs.Origin | None:
     return _jobs.Origin.of(path, dataset, folder_of(dataset))
 
 
+def place_of(path: Any) -> Any:
+    """Return where a link to a lone file leads: changes are kept with the file itself. Other paths stay as they are."""
+    return file_to_change(given_path(path, pattern=True)) if isinstance(path, str | os.PathLike) else path
+
+
 @contextmanager
 def changing_dataset(path: Any) -> Iterator[Dataset]:
     """Keep others from changing a dataset inside the block, and give it as it is.
@@ -269,6 +289,7 @@ def changing_dataset(path: Any) -> Iterator[Dataset]:
     Raises:
         TargetBusyError: Somebody else is changing it, and was not done in time.
     """
+    path = place_of(path)
     if isinstance(path, str | os.PathLike):
         recover(path)
     folder = folder_of(open(path))
