@@ -115,6 +115,19 @@ class TestInfo:
         assert found["features"]["caption"] == {"kinds": ["bytes"], "records": 5, "missing": 1, "counts": [1, 1]}
         assert found["fields"]["label"]["max"] == 2
 
+    def test_files_that_were_left_out_are_listed(self, run: Callable[..., Done], train: str) -> None:
+        Path(train, "notes.txt").touch()
+        Path(train, "stray.tfrecord").touch()
+
+        done = run("info", train)
+
+        line = "left out    notes.txt (text), stray.tfrecord (not in the manifest)"
+        assert f"\n  {line}\n" in done.out
+        assert json.loads(run("info", train, "--json").out)["left_out"] == {
+            "notes.txt": "text",
+            "stray.tfrecord": "not in the manifest",
+        }
+
     def test_empty_file_is_fine_but_worth_a_word(self, run: Callable[..., Done]) -> None:
         Path("a.tfrecord").touch()
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Facts", "inspect"]
 
+_SIDE: Final = "_recordkit"  # a folder of ours: not worth a word
 _FILES: Final = 8
 _BYTES: Final = 32 << 20
 _RECORDS: Final = 4096
@@ -54,6 +55,7 @@ class Facts:
         damage: What is wrong, as far as was looked.
         problem: Why the fields cannot be told.
         splits: How many files each split has.
+        left_out: Other files and folders there that were not read, each with the reason.
         changed: The dataset, if something was changed beside its records: they alone do not hold what it shows.
     """
 
@@ -73,6 +75,7 @@ class Facts:
     damage: tuple[Damage, ...] = ()
     problem: str | None = None
     splits: Mapping[str, int] = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)
     changed: Dataset | None = None
 
     @property
@@ -118,6 +121,7 @@ def inspect(dataset: Dataset) -> Facts:
         damage=tuple(damage),
         problem=problem,
         splits={name: len(paths) for name, paths in dataset.splits.items()},
+        left_out={path.name: reason for path, reason in dataset.left_out if path.name != _SIDE},
         changed=dataset if dataset.sequence.stack else None,
     )
 

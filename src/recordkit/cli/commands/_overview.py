@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from recordkit.tools.stats import number
-from recordkit.wording import clean, counted, format_size
+from recordkit.wording import clean, counted, format_size, listed
 
 from ..terminal.cells import histogram, shape_words, value_words
 from ..terminal.screen import cut, wrapped
@@ -72,6 +72,8 @@ def _summary(facts: Facts) -> Iterator[tuple[str, str]]:
         yield "looked at", f"the first records of {counted(facts.looked_at, 'file')}, {len(facts.chunk):,} in all"
     if facts.layers:
         yield "changes", "; ".join(facts.layers) + " (beside the records)"
+    if facts.left_out:
+        yield "left out", listed((f"{name} ({reason})" for name, reason in facts.left_out.items()), most=5)
     if facts.problem is not None:
         yield "trouble", facts.problem
 
@@ -164,6 +166,7 @@ def plain(facts: Facts, found: list[str]) -> dict[str, Any]:
         "fields": facts.stats.to_dict()["fields"] if facts.stats is not None else {},
         "features": {name: _wire(facts, name) for name in facts.features},
         "changes": list(facts.layers),
+        "left_out": dict(facts.left_out),
         "damage": [str(damage) for damage in facts.damage],
         "problem": facts.problem,
         "advice": found,
