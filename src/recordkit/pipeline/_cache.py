@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ._combine import Flowing
     from ._element_steps import Section
     from ._elements import Values
+    from ._pipeline import Pipeline
 
 _RECORD_BYTES = 64 << 10  # few elements: any of them may be asked for alone
 _KEPT_BLOCKS = 64
@@ -237,7 +237,7 @@ class Cached:
         name: What people call it.
     """
 
-    upstream: Flowing
+    upstream: Pipeline
     path: Path | None
     max_bytes: int | None
     fingerprint: str

@@ -35,10 +35,6 @@ class Flowing(Protocol):
         """Return how many elements there are; None if that is not known."""
         ...
 
-    def permissions(self) -> int | None:
-        """Return the permissions that all files allow which the elements come from; None if there are none."""
-        ...
-
 
 @dataclass(frozen=True)
 class Zip:

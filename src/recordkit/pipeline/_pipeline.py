@@ -319,7 +319,7 @@ class _Joint:
 def _pipes_in(source: Any) -> tuple[Pipeline, ...]:
     """Return the pipelines whose elements a source gives."""
     if isinstance(source, Cached):
-        return (source.upstream,)  # type: ignore[return-value]
+        return (source.upstream,)
     return source.joint.pipes if isinstance(source, _Joint) else ()
 
 

@@ -445,7 +445,7 @@ def limited(pipe: Pipeline, few: int) -> Pipeline:
         pipes = tuple(limited(each, few) for each in source.joint.pipes)
         source = replace(source, joint=replace(source.joint, pipes=pipes))
     elif isinstance(source, Kept):
-        source = replace(source, upstream=limited(source.upstream, few), most=few)  # type: ignore[arg-type]
+        source = replace(source, upstream=limited(source.upstream, few), most=few)
     return replace(pipe, source=source, steps=tuple(steps))
 
 
