@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import recordkit as rk
 from recordkit.dataset import _ahead
-from recordkit.dataset._overlaid import Layered
+from recordkit.dataset._overlaid import OverlaidDecoder
 from recordkit.errors import CorruptRecordError
 from tests.dataset.bases import plain, plain_rows
 from tests.dataset.files import flip, offset_of, save_many
@@ -29,12 +29,12 @@ FIELDS: dict[str, Any] = {
 }
 
 
-def beside(folder: str | Path, *, size: int, patch: pytest.MonkeyPatch) -> _ahead.Ahead:
+def beside(folder: str | Path, *, size: int, patch: pytest.MonkeyPatch) -> _ahead.OverlayReader:
     """The layer of a dataset with one file, read in pieces of so many records."""
     patch.setattr(_ahead, "_PIECE_RECORDS", size)
     ds = rk.open(folder)
     making = ds.sequence.making(None)
-    assert isinstance(making, Layered)
+    assert isinstance(making, OverlaidDecoder)
     ((layer, columns),) = making.added
     return ds.sequence.stack.ahead(layer, columns, ds.shards[0])
 

@@ -13,7 +13,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from recordkit.columns import Batch, BytesColumn, Ragged
-from recordkit.pipeline import Piece, Pipeline, whole
+from recordkit.pipeline import Pipeline, TracedElements, traced
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -77,12 +77,12 @@ class InMemory:
 
     def stream(
         self, first: int, count: int | None, size: int, section: Section, workers: int
-    ) -> Iterator[tuple[Piece, list[float], float]]:
+    ) -> Iterator[tuple[TracedElements, list[float], float]]:
         good = np.array([n for n in range(self.count()) if n not in self.bad], np.int64)
         good = good[first:] if count is None else good[first : first + count]
         for start in range(0, len(good), size):
             numbers = good[start : start + size]
-            yield (*section.run(whole(self.values(numbers)), partial(self._place_of, numbers)), 0.0)
+            yield (*section.run(traced(self.values(numbers)), partial(self._place_of, numbers)), 0.0)
 
     def _place_of(self, some: NDArray[np.int64], at: int) -> str:
         return self.place(int(some[at]))
@@ -93,10 +93,10 @@ class _Loaded:
     source: InMemory
     numbers: NDArray[np.int64]
 
-    def piece(self, start: int, stop: int) -> Piece:
+    def piece(self, start: int, stop: int) -> TracedElements:
         numbers = self.numbers[start:stop]
         good = np.array([at for at, number in enumerate(numbers.tolist()) if number not in self.source.bad], np.int64)
-        return Piece(self.source.values(numbers[good]), (good + 1).tolist(), len(numbers))
+        return TracedElements(self.source.values(numbers[good]), (good + 1).tolist(), len(numbers))
 
 
 def rows(*sizes: int, **more: Any) -> Pipeline:

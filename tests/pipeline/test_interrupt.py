@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import recordkit as rk
-from recordkit.pipeline._cache import fingerprint_at
+from recordkit.pipeline._cache import cache_fingerprint
 from tests.pipeline.slow import pipeline
 
 if TYPE_CHECKING:
@@ -102,5 +102,5 @@ class TestKill:
 
         kept = pipeline("cache", folder).source
 
-        assert fingerprint_at(folder / "kept") is None
+        assert cache_fingerprint(folder / "kept") is None
         assert kept._known() is None

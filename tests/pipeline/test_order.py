@@ -8,14 +8,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recordkit.pipeline._order import ENDLESS, Every, Interleave, Order, Repeat, Shard, Shuffle, Skip, Take, Windows
+from recordkit.pipeline._order import (
+    ENDLESS,
+    EpochOrder,
+    Interleave,
+    RepeatStep,
+    ShardStep,
+    Shuffle,
+    SkipStep,
+    StridedOrder,
+    TakeStep,
+    Windows,
+)
 from tests.pipeline.sources import InMemory, file_sizes
 
 counts = st.one_of(st.integers(0, 40), st.integers(0, 1000))
 seeds = st.one_of(st.integers(0, 3), st.integers(0, 2**64 - 1))
 shuffles = st.builds(Shuffle, seeds, st.none() | st.integers(500, 30_000))
-cuts = st.one_of(st.builds(Take, st.integers(0, 1100)), st.builds(Skip, st.integers(0, 200)))
-repeats = st.builds(Repeat, st.integers(0, 3))
+cuts = st.one_of(st.builds(TakeStep, st.integers(0, 1100)), st.builds(SkipStep, st.integers(0, 200)))
+repeats = st.builds(RepeatStep, st.integers(0, 3))
 unevens = st.sampled_from(["pad", "drop"])
 sizes_of_batches = st.one_of(st.integers(1, 5), st.integers(1, 300))
 
@@ -27,13 +38,13 @@ def ops_before_ranks(draw: Any) -> tuple[Any, ...]:
     return (*first, *draw(st.lists(st.one_of(shuffles, cuts), max_size=3)))
 
 
-def all_of(order: Order | Every) -> list[int]:
+def all_of(order: EpochOrder | StridedOrder) -> list[int]:
     return [int(number) for number in order.numbers(0, order.count)]
 
 
-def ordered(sizes: list[int], *ops: Any, epoch: int = 0, mark: Any = None) -> Order:
+def ordered(sizes: list[int], *ops: Any, epoch: int = 0, mark: Any = None) -> EpochOrder:
     source = InMemory(tuple(sizes))
-    return Order.at(source.count(), ops, source, epoch, mark)
+    return EpochOrder.at(source.count(), ops, source, epoch, mark)
 
 
 def in_turns(ranks: list[list[int]]) -> list[int]:
@@ -99,7 +110,7 @@ class TestWindows:
         self, count: int, window: int, first: int, world: int, repeated: bool
     ) -> None:
         shuffle = Shuffle(3, window)
-        ops = (shuffle, Shard(0, world), *([Repeat(2)] if repeated else []))
+        ops = (shuffle, ShardStep(0, world), *([RepeatStep(2)] if repeated else []))
         order = ordered([count], *ops)
         first = min(first, order.count - 1)
 
@@ -139,7 +150,7 @@ class TestRanks:
     ) -> None:
         everything = all_of(ordered(sizes, *ops, epoch=epoch))
 
-        ranks = [all_of(ordered(sizes, *ops, Shard(rank, world, uneven), epoch=epoch)) for rank in range(world)]
+        ranks = [all_of(ordered(sizes, *ops, ShardStep(rank, world, uneven), epoch=epoch)) for rank in range(world)]
 
         together = in_turns(ranks)
         if uneven == "drop":
@@ -154,12 +165,12 @@ class TestRanks:
     ) -> None:
         everything = all_of(ordered(sizes, *ops))
         before, after = data.draw(st.integers(1, 16)), data.draw(st.integers(1, 16))
-        first = [ordered(sizes, *ops, Shard(rank, before, uneven)) for rank in range(before)]
+        first = [ordered(sizes, *ops, ShardStep(rank, before, uneven)) for rank in range(before)]
         given = data.draw(st.integers(0, first[0].count))
         marks = {order.mark(given) for order in first}
 
         mark = marks.pop()
-        rest = [ordered(sizes, *ops, Shard(rank, after, uneven), mark=mark) for rank in range(after)]
+        rest = [ordered(sizes, *ops, ShardStep(rank, after, uneven), mark=mark) for rank in range(after)]
 
         assert not marks
         assert len({order.count for order in rest}) == 1
@@ -173,9 +184,9 @@ class TestRanks:
 
     @given(file_sizes, ops_before_ranks(), st.integers(1, 5), repeats, st.data(), st.booleans())
     def test_a_mark_goes_on_where_it_stands(
-        self, sizes: list[int], ops: tuple[Any, ...], world: int, repeat: Repeat, data: Any, inside: bool
+        self, sizes: list[int], ops: tuple[Any, ...], world: int, repeat: RepeatStep, data: Any, inside: bool
     ) -> None:
-        ranked = (*ops, repeat, Shard(world - 1, world)) if inside else (*ops, Shard(world - 1, world), repeat)
+        ranked = (*ops, repeat, ShardStep(world - 1, world)) if inside else (*ops, ShardStep(world - 1, world), repeat)
         order = ordered(sizes, *ranked, epoch=1)
         given = data.draw(st.integers(0, order.count))
 
@@ -193,18 +204,18 @@ class TestRepeat:
     ) -> None:
         passes = [all_of(ordered(sizes, *ops, epoch=epoch * times + number)) for number in range(times)]
 
-        assert all_of(ordered(sizes, *ops, Repeat(times), epoch=epoch)) == [
+        assert all_of(ordered(sizes, *ops, RepeatStep(times), epoch=epoch)) == [
             number for each in passes for number in each
         ]
 
     def test_without_end_is_as_long_as_anything(self) -> None:
-        order = ordered([3], Shuffle(1), Repeat())
+        order = ordered([3], Shuffle(1), RepeatStep())
 
         assert order.count == ENDLESS
         assert sorted(order.numbers(3 * 10**12, 3 * 10**12 + 3).tolist()) == [0, 1, 2]
 
     def test_nothing_without_end_is_nothing(self) -> None:
-        assert ordered([0, 0], Repeat()).count == 0
+        assert ordered([0, 0], RepeatStep()).count == 0
 
 
 class TestEvery:
@@ -213,26 +224,38 @@ class TestEvery:
     def test_groups_taken_in_turns_are_all_groups(
         self, sizes: list[int], ops: tuple[Any, ...], size: int, workers: int, data: Any
     ) -> None:
-        order = ordered(sizes, *ops, Repeat(2))
+        order = ordered(sizes, *ops, RepeatStep(2))
         everything = all_of(order)
         groups = [everything[at : at + size] for at in range(0, len(everything), size)]
 
         for worker in range(workers):
-            mine = Every(order, size, worker, workers)
+            mine = StridedOrder(order, size, worker, workers)
             wanted = [number for group in groups[worker::workers] for number in group]
             assert all_of(mine) == wanted
             if wanted:
                 given = min(len(wanted), size * data.draw(st.integers(1, -(-len(wanted) // size))))
                 whole, number = mine.mark(given)
-                rest = Every(
-                    Order.at(order.records, order.ops, order.facts, order.epoch, whole), size, worker, workers, number
+                rest = StridedOrder(
+                    EpochOrder.at(order.records, order.ops, order.facts, order.epoch, whole),
+                    size,
+                    worker,
+                    workers,
+                    number,
                 )
                 assert all_of(rest) == wanted[given:]
 
 
 class TestSaid:
     def test_steps_are_printed_as_they_were_said(self) -> None:
-        steps = Shuffle(7), Shuffle(7, 100), Take(3), Shard(1, 4), Shard(0, 2, "drop"), Repeat(), Interleave(16, 1)
+        steps = (
+            Shuffle(7),
+            Shuffle(7, 100),
+            TakeStep(3),
+            ShardStep(1, 4),
+            ShardStep(0, 2, "drop"),
+            RepeatStep(),
+            Interleave(16, 1),
+        )
 
         assert list(map(str, steps)) == [
             "Shuffle(seed=7)",

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from recordkit import _core
 from recordkit.columns import Batch, BytesColumn, Ragged
 from recordkit.pipeline import from_generator
-from recordkit.pipeline._shuffle_buffer import Buffer
+from recordkit.pipeline._shuffle_buffer import ShuffleBuffer
 from tests.pipeline.sources import plain
 
 # What a column is made of, for rows of these numbers.
@@ -60,7 +60,7 @@ class TestBuffer:
 
         found = list(enumerate(alike))
         first = drawn(0, size)
-        buffer, held = Buffer(first), listed(first)
+        buffer, held = ShuffleBuffer(first), listed(first)
         for at in (20, 40, 60):
             parts = [drawn(at, data.draw(st.integers(1, 5))), drawn(at + 5, data.draw(st.integers(0, 5)))]
             rows = [row for part in parts for row in listed(part)]
@@ -72,21 +72,24 @@ class TestBuffer:
     @given(st.data(), kinds, st.integers(1, 9))
     def test_every_value_comes_as_it_went_in(self, data: st.DataObject, kind: str, size: int) -> None:
         slots = np.array(data.draw(st.lists(st.integers(0, size - 1), max_size=20)), np.int64)
-        buffer, came = Buffer(batch(np.arange(size), {"x": kind})), batch(np.arange(9, 9 + len(slots)), {"x": kind})
+        buffer, came = (
+            ShuffleBuffer(batch(np.arange(size), {"x": kind})),
+            batch(np.arange(9, 9 + len(slots)), {"x": kind}),
+        )
         held = listed(batch(np.arange(size), {"x": kind}))
 
         assert listed(buffer.swapped([came], slots)) == swapped(held, listed(came), slots.tolist())
         assert listed(buffer.in_order(np.arange(size))) == held
 
     def test_rows_of_other_names_make_a_list_of_it(self) -> None:
-        buffer = Buffer(Batch({"a": np.array([1, 2])}, 2))
+        buffer = ShuffleBuffer(Batch({"a": np.array([1, 2])}, 2))
 
         assert buffer.swapped([Batch({"b": np.array([3])}, 1), [4]], np.array([1, 1])) == [{"a": 2}, {"b": 3}]
         assert buffer.in_order(np.array([1, 0])) == [4, {"a": 1}]
 
     def test_what_went_in_is_left_as_it_was(self) -> None:
         column = np.array([1, 2])
-        buffer = Buffer(Batch({"a": column}, 2))
+        buffer = ShuffleBuffer(Batch({"a": column}, 2))
 
         found = buffer.swapped([Batch({"a": column}, 2)], np.array([0, 0]))
 

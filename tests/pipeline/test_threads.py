@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from recordkit.engines import _ordered_threads
 from recordkit.engines._engine import AUTO, Threads
-from recordkit.engines._ordered_threads import side_by_side
+from recordkit.engines._ordered_threads import map_in_threads
 from recordkit.pipeline import Pipeline, from_generator
 from tests.pipeline.chains import chains
 from tests.pipeline.conftest import ours
@@ -49,7 +49,7 @@ class TestOrder:
 
         found: list[int] = []
         try:
-            found.extend(side_by_side((n for n in range(count)), made, workers))
+            found.extend(map_in_threads((n for n in range(count)), made, workers))
         except LookupError:
             found.append(-1)
 
@@ -64,7 +64,7 @@ class TestOrder:
 
         found: list[int] = []
         with pytest.raises(LookupError):
-            found.extend(side_by_side(failing(), abs, workers))
+            found.extend(map_in_threads(failing(), abs, workers))
 
         assert found == [0, 1, 2, 3, 4]
 
@@ -104,7 +104,7 @@ class TestHowMany:
         def make(number: int) -> None:
             made.append(number)
 
-        things = side_by_side((n for n in range(1000)), make, 3)
+        things = map_in_threads((n for n in range(1000)), make, 3)
         next(things)
         last = -1
         while last != len(made):
@@ -147,7 +147,7 @@ class TestLeaving:
                 end.wait(20)
             return number
 
-        it = iter(side_by_side((n for n in range(99)), waits_for_end, 12))
+        it = iter(map_in_threads((n for n in range(99)), waits_for_end, 12))
         next(it)
         it.close()
         end.set()
@@ -174,7 +174,7 @@ class TestLeaving:
             return number
 
         with pytest.raises(KeyboardInterrupt):
-            list(side_by_side(interrupted(), made, 2))
+            list(map_in_threads(interrupted(), made, 2))
 
         assert finished == []
         end.set()
@@ -221,7 +221,7 @@ class TestRoom:
                 first.wait(0.05)
             return number
 
-        crew = _ordered_threads.Crew(workers, take, make, lambda: None)
+        crew = _ordered_threads.OrderedThreadPool(workers, take, make, lambda: None)
         results = crew.results()
         most = 0
         for expected in range(200):

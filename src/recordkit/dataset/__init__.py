@@ -5,26 +5,26 @@ Nothing here knows how files are laid out; that is `recordkit.storage`.
 
 from ._damage_log import DamageLog
 from ._dataset import Dataset
-from ._decoding import Columns, Making, Part, Payloads
+from ._decoding import BatchDecoder, ColumnDecoder, PayloadDecoder, RecordRange
 from ._follow import follow
 from ._open import open  # noqa: A004 - the verb that a user would say
-from ._overlaid import Stack, living, making_of, merged_chunk, physical, rewritten
-from ._sequence import Records
+from ._overlaid import Stack, baked_chunk, decoder_for, living, physical, rewritten_chunk
+from ._sequence import RecordSequence
 
 __all__ = [
-    "Columns",
+    "BatchDecoder",
+    "ColumnDecoder",
     "DamageLog",
     "Dataset",
-    "Making",
-    "Part",
-    "Payloads",
-    "Records",
+    "PayloadDecoder",
+    "RecordRange",
+    "RecordSequence",
     "Stack",
+    "baked_chunk",
+    "decoder_for",
     "follow",
     "living",
-    "making_of",
-    "merged_chunk",
     "open",
     "physical",
-    "rewritten",
+    "rewritten_chunk",
 ]

@@ -16,7 +16,7 @@ import numpy as np
 from recordkit.columns import Batch
 from recordkit.errors import CorruptRecordError, SchemaError
 
-from ._decoding import Part
+from ._decoding import RecordRange
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from recordkit.records import Chunk
     from recordkit.storage import RecordFile, Stream
 
-    from ._decoding import Columns
+    from ._decoding import ColumnDecoder
 
 _PIECE_RECORDS, _PIECE_BYTES, _PIECES_KEPT = 8192, 1 << 20, 4
 
 
-class Ahead:
+class OverlayReader:
     """Columns of a layer's file, for batches that are asked for one after the other.
 
     Args:
@@ -37,7 +37,7 @@ class Ahead:
         columns: What to read of it.
     """
 
-    def __init__(self, file: RecordFile, columns: Columns) -> None:
+    def __init__(self, file: RecordFile, columns: ColumnDecoder) -> None:
         assert file.shard is not None
         self._file = file
         self._columns = columns
@@ -49,7 +49,7 @@ class Ahead:
         fit = _PIECE_BYTES // max(1, width, file.shard.raw_bytes // max(1, file.count))
         self._size = 1 << max(0, min(fit, _PIECE_RECORDS).bit_length() - 1)  # so that batches seldom lie across
         self._last = (file.count - 1) // self._size
-        self._pieces: OrderedDict[int, _Piece | None] = OrderedDict()
+        self._pieces: OrderedDict[int, _OverlayPiece | None] = OrderedDict()
         self._stream: Stream | None = None
         self._turn = threading.Lock()
 
@@ -75,10 +75,10 @@ class Ahead:
                 return Batch.joined(cuts)
         return self._columns.batch(self._part(self._file.span(start, stop - start)), 0, stop - start)
 
-    def _part(self, chunk: Chunk) -> Part:
-        return Part(chunk, self._file.name, self._file)
+    def _part(self, chunk: Chunk) -> RecordRange:
+        return RecordRange(chunk, self._file.name, self._file)
 
-    def _piece(self, number: int) -> _Piece | None:
+    def _piece(self, number: int) -> _OverlayPiece | None:
         """Return a piece; None where it is not sound as a whole, or another thread is reading one."""
         if number in self._pieces:
             return self._pieces.get(number)
@@ -93,14 +93,14 @@ class Ahead:
         finally:
             self._turn.release()
 
-    def _read(self, first: int) -> _Piece | None:
+    def _read(self, first: int) -> _OverlayPiece | None:
         count = min(self._size, self._file.count - first)
         try:
             part = self._part(self._chunk(first, count))
             batch = self._columns.batch(part, 0, count) if self._arrays else None
         except (SchemaError, CorruptRecordError):
             return None  # which is for the batch that has the record
-        return _Piece(part, None) if batch is None or batch.masks else _Piece(None, batch.lazy_columns)
+        return _OverlayPiece(part, None) if batch is None or batch.masks else _OverlayPiece(None, batch.lazy_columns)
 
     def _chunk(self, first: int, count: int) -> Chunk:
         """Return records, from the file as it was left open by the piece before where that can be."""
@@ -116,13 +116,13 @@ class Ahead:
         return self._file.span(first, count)
 
 
-class _Piece(NamedTuple):
+class _OverlayPiece(NamedTuple):
     """Records that follow each other: as arrays, or as they stand in the file."""
 
-    part: Part | None
+    part: RecordRange | None
     arrays: Mapping[str, Any] | None
 
-    def cut(self, columns: Columns, start: int, stop: int) -> Batch:
+    def cut(self, columns: ColumnDecoder, start: int, stop: int) -> Batch:
         """Return records [start, stop) of the piece, and nothing that others are given too: it may be changed."""
         if self.arrays is not None:
             return Batch({name: array[start:stop].copy() for name, array in self.arrays.items()}, stop - start)

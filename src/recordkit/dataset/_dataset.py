@@ -18,8 +18,8 @@ from recordkit.storage import PipeFile
 from recordkit.wording import whole_number
 
 from . import _repr
-from ._decoding import Payloads
-from ._source import RecordSource
+from ._decoding import PayloadDecoder
+from ._source import DatasetSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from recordkit.schema import Schema
     from recordkit.storage import Damage, RecordFile
 
-    from ._decoding import Making
-    from ._sequence import Records
+    from ._decoding import BatchDecoder
+    from ._sequence import RecordSequence
 
 _ARROW_BYTES = 4 << 20
 
@@ -51,7 +51,7 @@ class Dataset(Steps):
     [[3, 4, 5, 6], [7, 8, 9]]
     """
 
-    sequence: Records
+    sequence: RecordSequence
     name: str
     _names: tuple[str, ...] | None = None
     _parse: Callable[[bytes], Any] | None = None
@@ -98,9 +98,9 @@ class Dataset(Steps):
         return min(self._start, stop), stop
 
     @cached_property
-    def _making(self) -> Making:
+    def _making(self) -> BatchDecoder:
         making = self.sequence.making(self._names) if self._parse is None else None
-        return making or Payloads(self._parse)
+        return making or PayloadDecoder(self._parse)
 
     # --- Which of it
 
@@ -203,9 +203,9 @@ class Dataset(Steps):
         return iter(self.as_pipeline())
 
     @property
-    def source(self) -> RecordSource:
+    def source(self) -> DatasetSource:
         """The records as pipelines read them. Internal to recordkit."""
-        return RecordSource(self.sequence, self._making, self.name, self._start, self._stop)
+        return DatasetSource(self.sequence, self._making, self.name, self._start, self._stop)
 
     def as_pipeline(self) -> Pipeline:
         """Return a pipeline of these records, without steps yet. Internal to recordkit."""
@@ -213,7 +213,7 @@ class Dataset(Steps):
 
     def records(self) -> Iterator[bytes]:
         """Yield the payloads as they are."""
-        return iter(Pipeline(replace(self.source, making=Payloads()), workers=self._threads))
+        return iter(Pipeline(replace(self.source, making=PayloadDecoder()), workers=self._threads))
 
     # --- Elsewhere
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from recordkit.storage import RecordFile
 
 
-class Part(NamedTuple):
+class RecordRange(NamedTuple):
     """Records of one file, on their way into a batch.
 
     Attributes:
@@ -56,29 +56,29 @@ class Part(NamedTuple):
         some = self.numbers[start:stop]
         return int(some[0]) if len(some) and np.array_equal(some[1:], some[:-1] + 1) else None
 
-    def cut(self, start: int, stop: int) -> Part:
+    def cut(self, start: int, stop: int) -> RecordRange:
         """Return records [start, stop) of the part."""
         numbers = None if self.numbers is None else self.numbers[start:stop]
         return self._replace(chunk=self.chunk.slice(start, stop), numbers=numbers)
 
-    def pick(self, indices: NDArray[np.uint64]) -> Part:
+    def pick(self, indices: NDArray[np.uint64]) -> RecordRange:
         """Return some records of the part."""
         numbers = self.record_numbers(0, len(self.chunk))[indices.astype(np.int64)]
         return self._replace(chunk=self.chunk.pick(indices), numbers=numbers)
 
 
-class Making(Protocol):
+class BatchDecoder(Protocol):
     """What is made of records."""
 
-    def batch(self, part: Part, start: int, stop: int) -> Any:
+    def batch(self, part: RecordRange, start: int, stop: int) -> Any:
         """Return what records [start, stop) of a part make."""
         ...
 
-    def joined(self, parts: Sequence[Part]) -> Any:
+    def joined(self, parts: Sequence[RecordRange]) -> Any:
         """Return what the records of all parts make."""
         ...
 
-    def row(self, part: Part) -> Any:
+    def row(self, part: RecordRange) -> Any:
         """Return what the first record of a part makes."""
         ...
 
@@ -92,7 +92,7 @@ class Making(Protocol):
 
 
 @dataclass(frozen=True)
-class Columns:
+class ColumnDecoder:
     """Columns of a schema's fields.
 
     Attributes:
@@ -102,20 +102,20 @@ class Columns:
     schema: Schema
     names: tuple[str, ...] | None
 
-    def batch(self, part: Part, start: int, stop: int) -> Batch:
+    def batch(self, part: RecordRange, start: int, stop: int) -> Batch:
         """Return records as columns."""
         if part.numbers is None:
             return self.schema.decode(part.chunk, select=self.names, start=start, stop=stop, path=part.path)
         return self.mixed(part.chunk.slice(start, stop), partial(_fetch_each, self, part.cut(start, stop)))
 
-    def joined(self, parts: Sequence[Part]) -> Batch:
+    def joined(self, parts: Sequence[RecordRange]) -> Batch:
         """Return the records of all parts as columns."""
         if len(parts) == 1:
             return self.batch(parts[0], 0, len(parts[0].chunk))
         chunk = _core.join([part.chunk for part in parts])
         if any(part.numbers is not None for part in parts):
             return self.mixed(chunk, partial(_fetch_each, self, *parts))
-        origins = [_Origin(len(p.chunk), p.chunk.first_record, p.chunk.file_offset, p.path) for p in parts]
+        origins = [_ChunkOrigin(len(p.chunk), p.chunk.first_record, p.chunk.file_offset, p.path) for p in parts]
         return self.mixed(chunk, partial(_each_alone, self, chunk, origins))
 
     def mixed(self, chunk: Chunk | Unread, again: Callable[[], object]) -> Batch:
@@ -131,7 +131,7 @@ class Columns:
             again()
             raise
 
-    def row(self, part: Part) -> dict[str, Any]:
+    def row(self, part: RecordRange) -> dict[str, Any]:
         """Return one record as a dict."""
         return self.schema.decode_row(part.chunk, select=self.names, path=part.path)
 
@@ -146,7 +146,7 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Payloads:
+class PayloadDecoder:
     """The payloads themselves, or what a function makes of each.
 
     Attributes:
@@ -155,7 +155,7 @@ class Payloads:
 
     parse: Callable[[bytes], Any] | None = None
 
-    def batch(self, part: Part, start: int, stop: int) -> list[Any]:
+    def batch(self, part: RecordRange, start: int, stop: int) -> list[Any]:
         """Return one object a record."""
         payloads = list(part.chunk.slice(start, stop))
         return self.each(payloads, lambda i: (part.path, int(part.record_numbers(start, stop)[i])))
@@ -176,11 +176,11 @@ class Payloads:
             error = failed(error, f"{where}: parse= failed on its payload of {len(payload)} bytes")
             raise error
 
-    def joined(self, parts: Sequence[Part]) -> list[Any]:
+    def joined(self, parts: Sequence[RecordRange]) -> list[Any]:
         """Return one object a record."""
         return [row for part in parts for row in self.batch(part, 0, len(part.chunk))]
 
-    def row(self, part: Part) -> Any:
+    def row(self, part: RecordRange) -> Any:
         """Return the object of one record."""
         return self.batch(part, 0, 1)[0]
 
@@ -192,7 +192,7 @@ class Payloads:
         """Nothing is left to find."""
 
 
-class _Origin(NamedTuple):
+class _ChunkOrigin(NamedTuple):
     """Where consecutive records of a joined chunk came from."""
 
     records: int
@@ -216,18 +216,18 @@ class _MixedBatch(Batch):
             raise
 
 
-def _each_alone(making: Columns, chunk: Chunk, origins: Sequence[_Origin]) -> None:
+def _each_alone(making: ColumnDecoder, chunk: Chunk, origins: Sequence[_ChunkOrigin]) -> None:
     at = 0
     for origin in origins:
         piece = chunk.slice(at, at + origin.records)
         at += origin.records
         numbered, _, _ = _core.scan(piece, NO_LIMIT, origin.offset, origin.first_record)
-        making.check(making.batch(Part(numbered, origin.path), 0, len(numbered)))
+        making.check(making.batch(RecordRange(numbered, origin.path), 0, len(numbered)))
 
 
-def _fetch_each(making: Columns, *parts: Part) -> None:
+def _fetch_each(making: ColumnDecoder, *parts: RecordRange) -> None:
     """Make the same of each record, read once more from where it stands."""
     for part in parts:
         for number in part.record_numbers(0, len(part.chunk)).tolist():
             if part.file is not None:
-                making.check(making.batch(Part(part.file.fetch_one(number), part.path), 0, 1))
+                making.check(making.batch(RecordRange(part.file.fetch_one(number), part.path), 0, 1))

@@ -10,7 +10,7 @@ import threading
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
-from recordkit.engines import Crew
+from recordkit.engines import OrderedThreadPool
 from recordkit.errors import CorruptRecordError
 
 if TYPE_CHECKING:
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from recordkit.records import Chunk
     from recordkit.storage import RecordFile, Stream
 
-    from ._decoding import Making, Part
+    from ._decoding import BatchDecoder, RecordRange
 
-_Made: TypeAlias = "Part | _Whole | BaseException"
+_Made: TypeAlias = "RecordRange | _WholeBatches | BaseException"
 
 _PIECE_BYTES = 1 << 20  # fits a processor's cache beside what is made of it
 _SMALL_BYTES = 4 << 20  # less than this is done before threads have started
@@ -40,7 +40,7 @@ class Source(Protocol):
         """Return the records of a file from number `first` on."""
         ...
 
-    def part(self, file: RecordFile, chunk: Chunk) -> Part:
+    def part(self, file: RecordFile, chunk: Chunk) -> RecordRange:
         """Return what is seen of some records of a file."""
         ...
 
@@ -49,14 +49,14 @@ class Source(Protocol):
         ...
 
 
-class _Whole(NamedTuple):
+class _WholeBatches(NamedTuple):
     """Whole batches, and of how many records they were made."""
 
     batches: list[Any]
     records: int
 
 
-class Flow:
+class OrderedBatches:
     """Batches of `size` records, the last one shorter.
 
     Args:
@@ -76,7 +76,7 @@ class Flow:
         first: int,
         count: int | None,
         size: int,
-        making: Making,
+        making: BatchDecoder,
         source: Source,
         workers: int,
         *,
@@ -90,7 +90,7 @@ class Flow:
         self._workers = workers
         self._several = several
         self._pieces = 1  # batches a chunk
-        self._feed = _Feed(files, first, size, source)
+        self._feed = _ChunkFeed(files, first, size, source)
 
     def __iter__(self) -> Iterator[Any]:
         if self._count == 0:
@@ -102,7 +102,7 @@ class Flow:
         while (taken := self._feed.take(self._pieces)) is not None:
             yield self._made(*taken)
 
-    def _made(self, part: Part, position: int) -> list[_Made]:
+    def _made(self, part: RecordRange, position: int) -> list[_Made]:
         """Return what a chunk gives: whole batches, and at its two ends records for batches across chunks."""
         size, chunk = self._size, part.chunk
         self._pieces = max(1, _PIECE_BYTES * len(chunk) // max(1, chunk.nbytes) // size)
@@ -119,29 +119,29 @@ class Flow:
             made.append(part.cut(stop, count))
         return made
 
-    def _whole(self, part: Part, start: int, stop: int) -> list[_Made]:
+    def _whole(self, part: RecordRange, start: int, stop: int) -> list[_Made]:
         """Return the batches of records [start, stop), and behind them what went wrong, if anything did."""
         size = self._size
         if self._several and stop - start > size:
             with suppress(Exception):  # which is told below, behind the batches before it
-                return [_Whole([self._making.batch(part, start, stop)], stop - start)]
+                return [_WholeBatches([self._making.batch(part, start, stop)], stop - start)]
         batches: list[Any] = []
         for at in range(start, stop, size):
             try:
                 batches.append(self._making.batch(part, at, at + size))
             except BaseException as error:
-                return [_Whole(batches, at - start), error]
-        return [_Whole(batches, stop - start)]
+                return [_WholeBatches(batches, at - start), error]
+        return [_WholeBatches(batches, stop - start)]
 
     def _assembled(self, made: Generator[list[_Made], None, None]) -> Iterator[Any]:
         """Yield whole batches, with those across chunks put together."""
-        parts: list[Part] = []
+        parts: list[RecordRange] = []
         given = held = 0
         failure: BaseException | None = None
         try:
             for items in made:
                 for item in items:
-                    if isinstance(item, _Whole):
+                    if isinstance(item, _WholeBatches):
                         yield from item.batches
                         given += item.records
                         continue
@@ -165,13 +165,15 @@ class Flow:
             raise failure
 
     def _by_threads(self) -> Generator[list[_Made], None, None]:
-        crew = Crew(self._workers, self._taken, lambda taken: self._made(*taken), lambda: self._feed.failure)
+        crew = OrderedThreadPool(
+            self._workers, self._taken, lambda taken: self._made(*taken), lambda: self._feed.failure
+        )
         try:
             yield from crew.results()
         finally:
             crew.stop()
 
-    def _taken(self) -> tuple[int, int, tuple[Part, int]] | None:
+    def _taken(self) -> tuple[int, int, tuple[RecordRange, int]] | None:
         taken = self._feed.take(self._pieces)
         return None if taken is None else (taken[1], len(taken[0].chunk), taken)
 
@@ -185,7 +187,7 @@ def _larger_than(files: Sequence[RecordFile], size: int) -> bool:
     return False
 
 
-class _Feed:
+class _ChunkFeed:
     """Gives out the chunks of all files, one after the other, with where each stands in the order.
 
     The next file is opened when the last chunk of the one before has been given out: only then it is known which of its
@@ -211,7 +213,7 @@ class _Feed:
         self._first = first
         self._open: tuple[int, Stream | None] = (-1, None)  # one object: it is looked at without the lock
 
-    def take(self, pieces: int) -> tuple[Part, int] | None:
+    def take(self, pieces: int) -> tuple[RecordRange, int] | None:
         """Return some records and the position of the first in the order, or None at the end."""
         while True:
             if self.failure is not None:
@@ -240,7 +242,7 @@ class _Feed:
             if self.failure is None or at < self._failed_at:
                 self.failure, self._failed_at = error, at
 
-    def _read(self, file: int, stream: Stream, records: int) -> tuple[Part, int] | None:
+    def _read(self, file: int, stream: Stream, records: int) -> tuple[RecordRange, int] | None:
         """Return what is seen of a file's next records, which may be nothing, and its position; None at the end."""
         with self._counting or nullcontext():
             chunk = stream.read(records)
@@ -257,7 +259,7 @@ class _Feed:
             return self._counted
         return self._starts[file] + self._source.living(self._files[file], record)
 
-    def _open_next(self, ended: int) -> tuple[Part, int] | None:
+    def _open_next(self, ended: int) -> tuple[RecordRange, int] | None:
         """Open the file behind `ended`, unless another thread was faster."""
         with self._turn:
             file, stream = self._open

@@ -28,7 +28,7 @@ from recordkit.wording import listed
 from ._damage_log import DamageLog
 from ._dataset import Dataset
 from ._overlaid import Stack
-from ._sequence import Records
+from ._sequence import RecordSequence
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,7 +114,7 @@ def open(  # noqa: A001 - the verb that a user would say
     known = located.manifest.schema if located is not None and located.manifest is not None else None
     examples = not raw and parse is None
     stack = Stack(_layers(located, overlays) if located is not None and overlays is not False else ())
-    records = Records(files, known, declared, log, examples=examples, stack=stack)
+    records = RecordSequence(files, known, declared, log, examples=examples, stack=stack)
     if isinstance(schema, Mapping):
         records = records.with_declared(schema)
     dataset = Dataset(

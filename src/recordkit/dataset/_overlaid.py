@@ -19,8 +19,8 @@ from recordkit.columns import Batch
 from recordkit.errors import MalformedPayloadError, SchemaError, StorageError
 from recordkit.storage import LocalFile, schema_through
 
-from ._ahead import Ahead
-from ._decoding import Columns, Part
+from ._ahead import OverlayReader
+from ._decoding import ColumnDecoder, RecordRange
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -50,7 +50,7 @@ class Stack:
         self.deletes = any(layer.deleted for layer in self.layers)
         self._places = {layer.path: place for place, layer in enumerate(self.layers)}
         self._covered: dict[str, tuple[int, ...]] = {}
-        self._aheads: OrderedDict[tuple[Any, ...], Ahead] = OrderedDict()
+        self._aheads: OrderedDict[tuple[Any, ...], OverlayReader] = OrderedDict()
         self._deleted: dict[str, NDArray[np.int64]] = {}
         self._lock = threading.Lock()
 
@@ -136,14 +136,14 @@ class Stack:
         self.check(file)
         return layer.files[_name_of(file)]
 
-    def ahead(self, layer: Layer, columns: Columns, file: RecordFile) -> Ahead:
+    def ahead(self, layer: Layer, columns: ColumnDecoder, file: RecordFile) -> OverlayReader:
         """Return what reads a layer beside a file of the base, for batches that come one after the other."""
         key = id(layer), file.name, columns.names
         ahead = self._aheads.get(key)
         if ahead is None:
             beside = self.file_of(layer, file)
             with self._lock:
-                ahead = self._aheads.setdefault(key, Ahead(beside, columns))
+                ahead = self._aheads.setdefault(key, OverlayReader(beside, columns))
                 if len(self._aheads) > _AHEADS_KEPT:
                     self._aheads.popitem(last=False)
         return ahead
@@ -193,7 +193,7 @@ def physical(deleted: NDArray[np.int64], numbers: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Layered:
+class OverlaidDecoder:
     """Columns of fields from records and from layers.
 
     Attributes:
@@ -203,17 +203,17 @@ class Layered:
         stack: All layers.
     """
 
-    base: Columns
-    added: tuple[tuple[Layer, Columns], ...]
+    base: ColumnDecoder
+    added: tuple[tuple[Layer, ColumnDecoder], ...]
     order: tuple[str, ...]
     stack: Stack
 
-    def batch(self, part: Part, start: int, stop: int) -> Batch:
+    def batch(self, part: RecordRange, start: int, stop: int) -> Batch:
         """Return records as columns."""
         base = self.base.batch(part, start, stop)
         return self.merged(base, [self._beside(*added, part, start, stop) for added in self.added])
 
-    def _beside(self, layer: Layer, columns: Columns, part: Part, start: int, stop: int) -> Batch:
+    def _beside(self, layer: Layer, columns: ColumnDecoder, part: RecordRange, start: int, stop: int) -> Batch:
         """Return what a layer has for records [start, stop) of a part."""
         assert part.file is not None
         end = start + self._covered(layer, part, start, stop)
@@ -224,10 +224,10 @@ class Layered:
         if first is not None:
             return self.stack.ahead(layer, columns, part.file).batch(first, first + stop - start)
         file = self.stack.file_of(layer, part.file)
-        fetched = Part(file.fetch(part.record_numbers(start, stop)), file.name, file)
+        fetched = RecordRange(file.fetch(part.record_numbers(start, stop)), file.name, file)
         return columns.batch(fetched, 0, stop - start)
 
-    def _covered(self, layer: Layer, part: Part, start: int, stop: int) -> int:
+    def _covered(self, layer: Layer, part: RecordRange, start: int, stop: int) -> int:
         """Return how many of records [start, stop) of a part a layer is for: the first ones."""
         assert part.file is not None
         covers = self.stack.covers(layer, part.file)
@@ -235,7 +235,7 @@ class Layered:
             return min(max(covers - part.chunk.first_record - start, 0), stop - start)
         return int(np.searchsorted(part.numbers[start:stop], covers))
 
-    def joined(self, parts: Sequence[Part]) -> Batch:
+    def joined(self, parts: Sequence[RecordRange]) -> Batch:
         """Return the records of all parts as columns."""
         beside = []
         for layer, columns in self.added:
@@ -254,7 +254,7 @@ class Layered:
         names = [name for columns in (self.base, *(of for _, of in self.added)) for name in columns.names or ()]
         return tuple(names) == self.order
 
-    def row(self, part: Part) -> dict[str, Any]:
+    def row(self, part: RecordRange) -> dict[str, Any]:
         """Return one record as a dict."""
         row = self.base.row(part)
         for layer, columns in self.added:
@@ -263,7 +263,7 @@ class Layered:
                 row |= columns.row(part)
                 continue
             file = self.stack.file_of(layer, part.file)
-            row |= columns.row(Part(file.fetch_one(int(part.record_numbers(0, 1)[0])), file.name, file))
+            row |= columns.row(RecordRange(file.fetch_one(int(part.record_numbers(0, 1)[0])), file.name, file))
         return {name: row[name] for name in self.order}
 
     def rows(self, batch: Batch) -> Iterator[dict[str, Any]]:
@@ -275,10 +275,10 @@ class Layered:
         self.base.check(batch)
 
 
-def making_of(base: Schema, stack: Stack, names: Sequence[str] | None) -> Columns | Layered:
+def decoder_for(base: Schema, stack: Stack, names: Sequence[str] | None) -> ColumnDecoder | OverlaidDecoder:
     """Return what reads these fields, wherever they are."""
     if not stack:
-        return Columns(base, None if names is None else tuple(names))
+        return ColumnDecoder(base, None if names is None else tuple(names))
     owners = stack.owners(base)
     order = tuple(owners) if names is None else tuple(names)
     for name in order:
@@ -290,21 +290,23 @@ def making_of(base: Schema, stack: Stack, names: Sequence[str] | None) -> Column
         layer = owners[name]
         if layer is not None:
             of_layers.setdefault(str(layer.path), (layer, []))[1].append(name)
-    added = tuple((layer, Columns(layer.schema, tuple(fields))) for layer, fields in of_layers.values())
-    own = Columns(base, tuple(name for name in order if owners[name] is None))
-    return Layered(own, added, order, stack)
+    added = tuple((layer, ColumnDecoder(layer.schema, tuple(fields))) for layer, fields in of_layers.values())
+    own = ColumnDecoder(base, tuple(name for name in order if owners[name] is None))
+    return OverlaidDecoder(own, added, order, stack)
 
 
-def declared_making(declared: Schema, base: Schema, stack: Stack, names: Sequence[str] | None) -> Columns | Layered:
+def declared_decoder(
+    declared: Schema, base: Schema, stack: Stack, names: Sequence[str] | None
+) -> ColumnDecoder | OverlaidDecoder:
     """Return what reads these fields as the caller has declared them; those of layers are as they were written."""
     order = tuple(declared.names) if names is None else tuple(names)
-    making = making_of(base, stack, order)
-    if isinstance(making, Columns):
-        return Columns(declared, names if names is None else tuple(names))
-    return replace(making, base=Columns(declared, making.base.names))
+    making = decoder_for(base, stack, order)
+    if isinstance(making, ColumnDecoder):
+        return ColumnDecoder(declared, names if names is None else tuple(names))
+    return replace(making, base=ColumnDecoder(declared, making.base.names))
 
 
-def merged_chunk(part: Part, base: Schema, stack: Stack, *, sure: bool = True) -> Chunk:
+def baked_chunk(part: RecordRange, base: Schema, stack: Stack, *, sure: bool = True) -> Chunk:
     """Return records with what the layers add in them and what they hide taken out: how they are when baked.
 
     Args:
@@ -323,7 +325,7 @@ def merged_chunk(part: Part, base: Schema, stack: Stack, *, sure: bool = True) -
     return pieces[0] if len(pieces) == 1 else _core.join(pieces)
 
 
-def _merged(part: Part, base: Schema, stack: Stack, *, sure: bool) -> Chunk:
+def _merged(part: RecordRange, base: Schema, stack: Stack, *, sure: bool) -> Chunk:
     """Do it for records that the same layers are for."""
     assert part.file is not None
     chunk = part.chunk
@@ -339,7 +341,7 @@ def _merged(part: Part, base: Schema, stack: Stack, *, sure: bool) -> Chunk:
     hidden = {feature for name, feature in features if name not in inside}
     hidden -= {feature for name, feature in features if name in inside}
     if hidden:
-        chunk = rewritten(part, chunk, hidden, sequence=sequence)
+        chunk = rewritten_chunk(part, chunk, hidden, sequence=sequence)
     for layer in beside:
         kept = [name for name in layer.schema.names if owners.get(name) is layer]
         if not kept:
@@ -347,13 +349,13 @@ def _merged(part: Part, base: Schema, stack: Stack, *, sure: bool) -> Chunk:
         tail = stack.file_of(layer, part.file).fetch(part.record_numbers(0, len(part.chunk)))
         gone = {feature for name in layer.schema.names if name not in kept for feature in layer.schema.wire_names(name)}
         if gone:
-            tail = rewritten(part, tail, gone, sequence=False)
-        chunk = rewritten(part, chunk, set(), sequence=sequence, tail=tail)
+            tail = rewritten_chunk(part, tail, gone, sequence=False)
+        chunk = rewritten_chunk(part, chunk, set(), sequence=sequence, tail=tail)
     return chunk
 
 
-def rewritten(
-    part: Part,
+def rewritten_chunk(
+    part: RecordRange,
     chunk: Chunk,
     drop: set[str],
     *,

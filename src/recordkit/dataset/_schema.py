@@ -12,7 +12,7 @@ from recordkit.wording import did_you_mean, listed
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ._decoding import Part
+    from ._decoding import RecordRange
 
 
 def with_rest(declared: Mapping[Any, Any], rest: Schema) -> Schema:
@@ -31,7 +31,7 @@ def with_rest(declared: Mapping[Any, Any], rest: Schema) -> Schema:
     )
 
 
-def check_rest(declared: Schema, known: Schema | None, sample: Part | None) -> None:
+def check_rest(declared: Schema, known: Schema | None, sample: RecordRange | None) -> None:
     """Raise if a dict of fields leaves out some that the records have: they would be gone without a word.
 
     Args:
@@ -56,7 +56,7 @@ def check_rest(declared: Schema, known: Schema | None, sample: Part | None) -> N
     raise SchemaError(message, field=left[0])
 
 
-def check_declared(declared: Schema, sample: Part, known: Schema | None, *, tolerant: bool = False) -> None:
+def check_declared(declared: Schema, sample: RecordRange, known: Schema | None, *, tolerant: bool = False) -> None:
     """Raise if the first records of a dataset do not have what a schema declares.
 
     Args:
@@ -84,7 +84,7 @@ def check_declared(declared: Schema, sample: Part, known: Schema | None, *, tole
             batch[name]
 
 
-def _absent(declared: Schema, name: str, sample: Part, spare: set[str], there: set[str]) -> None:
+def _absent(declared: Schema, name: str, sample: RecordRange, spare: set[str], there: set[str]) -> None:
     field = declared.fields.get(name) or declared.sequences[name]
     hint = did_you_mean(name, spare)
     if field.optional and not hint:

@@ -19,8 +19,8 @@ from recordkit.schema import Schema, other_message
 from recordkit.storage import Damage, PipeFile, fetch, fetch_later
 
 from ._damage_log import DamageLog
-from ._decoding import Columns, Part, Payloads
-from ._overlaid import Layered, Stack, declared_making, living, making_of, physical
+from ._decoding import ColumnDecoder, PayloadDecoder, RecordRange
+from ._overlaid import OverlaidDecoder, Stack, declared_decoder, decoder_for, living, physical
 from ._schema import check_declared, check_rest, with_rest
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from recordkit.storage import InMemory, Layer, RecordFile, Stream
 
-    from ._decoding import Making
+    from ._decoding import BatchDecoder
 
     _Read: TypeAlias = Callable[[Sequence[RecordFile], NDArray[np.int64], NDArray[np.int64]], Chunk | InMemory]
 
@@ -39,7 +39,7 @@ _SAMPLED_BYTES = 2 << 20  # looking at as many takes about 25 ms
 _EMPTY_EXAMPLE = 2  # bytes at most
 
 
-class Records:
+class RecordSequence:
     """All records of a dataset's files, numbered from the first file's first on.
 
     Args:
@@ -143,25 +143,25 @@ class Records:
         """What the records themselves hold, whatever was added or hidden beside them."""
         return (self.known or self.inferred()) if self.examples else None
 
-    def making(self, names: tuple[str, ...] | None) -> Making | None:
+    def making(self, names: tuple[str, ...] | None) -> BatchDecoder | None:
         """Return what makes columns of these fields, wherever they are; None if the payloads are no Examples."""
         schema = self.schema
         if schema is None:
             return None
         if not self.stack:
-            return Columns(schema, names)
+            return ColumnDecoder(schema, names)
         if self.declared is None:
-            return making_of(self.own_schema or Schema({}), self.stack, names)
-        return declared_making(self.declared, self.own_schema or Schema({}), self.stack, names)
+            return decoder_for(self.own_schema or Schema({}), self.stack, names)
+        return declared_decoder(self.declared, self.own_schema or Schema({}), self.stack, names)
 
-    def with_declared(self, fields: Mapping[Any, Any]) -> Records:
+    def with_declared(self, fields: Mapping[Any, Any]) -> RecordSequence:
         """Return the same records with the fields that a dict declares; `...: ...` stands for all others.
 
         Raises:
             SchemaError: It leaves out fields without saying so, or declares what is not there.
         """
         declared = with_rest(fields, self.schema or Schema({})) if ... in fields else Schema(fields)
-        made = Records(self.files, self.known, declared, self.log, examples=self.examples, stack=self.stack)
+        made = RecordSequence(self.files, self.known, declared, self.log, examples=self.examples, stack=self.stack)
         made.schema  # noqa: B018 - checked now, not at the first batch
         if ... not in fields:
             known = self.schema if self.known is not None or self.stack else None
@@ -177,23 +177,23 @@ class Records:
         if sample is not None:
             check_declared(declared, sample, self.known, tolerant=self.log.tolerant)
 
-    def _samples(self) -> list[Part]:
+    def _samples(self) -> list[RecordRange]:
         """The first records of some files, of the first one if it has any; of another where those have none."""
         step = max(1, len(self.files) // _SAMPLED_FILES)
         samples = list(self._firsts(self.files[::step]))
         return samples or list(islice(self._firsts(self.files), 1))
 
-    def _firsts(self, files: Sequence[RecordFile]) -> Iterator[Part]:
+    def _firsts(self, files: Sequence[RecordFile]) -> Iterator[RecordRange]:
         for file in files:
             chunk = self._sampled(file).read()
             if chunk is not None and len(chunk):
-                yield Part(chunk, file.name)
+                yield RecordRange(chunk, file.name)
 
     def _sampled(self, file: RecordFile) -> Stream:
         # Damage is told when the records are read, not when they are looked at.
         return file.stream(tell=(lambda damage: None) if self.log.tolerant else None)
 
-    def _many_samples(self) -> list[Part]:
+    def _many_samples(self) -> list[RecordRange]:
         """More of the same, for what is rare among records: all of them where they are few."""
         samples = self._samples()
         room = _SAMPLED_BYTES // max(1, len(samples))
@@ -206,7 +206,7 @@ class Records:
             with suppress(CorruptRecordError):
                 while stream is not None and size < room and (chunk := stream.read()) is not None:
                     if chunk.first_record >= first:
-                        more.append(Part(chunk, part.path))
+                        more.append(RecordRange(chunk, part.path))
                         size += chunk.nbytes
         return samples + more
 
@@ -235,7 +235,7 @@ class Records:
         longest = max(int(part.chunk.lengths.max()) for part in samples)
         return schema if schema.names or longest <= _EMPTY_EXAMPLE else None
 
-    def _own_of(self, samples: list[Part]) -> list[Part]:
+    def _own_of(self, samples: list[RecordRange]) -> list[RecordRange]:
         """Return those that are as the layers were made for, without those that were appended to a file later."""
         named = {file.name: file for file in self.files}
         cut = []
@@ -257,12 +257,12 @@ class Records:
         """Return how many of a file's records before this one are not deleted."""
         return living(self.stack.deleted(file), number) if self.stack.deletes else number
 
-    def part(self, file: RecordFile, chunk: Chunk) -> Part:
+    def part(self, file: RecordFile, chunk: Chunk) -> RecordRange:
         """Return some records of a file without those that are deleted."""
         if not self.stack:
-            return Part(chunk, file.name, file)
+            return RecordRange(chunk, file.name, file)
         numbers = file.numbers_at(chunk.offsets) if self.log.tolerant else None
-        part = Part(chunk, file.name, file, numbers)
+        part = RecordRange(chunk, file.name, file, numbers)
         deleted = self.stack.deleted(file) if self.stack.deletes else ()
         if not len(deleted):
             return part
@@ -275,34 +275,36 @@ class Records:
         inside = number - (int(self.ends[file - 1]) if file else 0)
         return file, int(physical(self.stack.deleted(self.files[file]), inside)) if self.stack else inside
 
-    def row(self, number: int, making: Making) -> Any:
+    def row(self, number: int, making: BatchDecoder) -> Any:
         """Return what one record makes."""
         at, record = self.place(number)
         file = self.files[at]
-        return making.row(Part(file.fetch_one(record), file.name, file))
+        return making.row(RecordRange(file.fetch_one(record), file.name, file))
 
-    def many(self, numbers: NDArray[np.int64], making: Making) -> Any:
+    def many(self, numbers: NDArray[np.int64], making: BatchDecoder) -> Any:
         """Return what these records make, read in the order of the files and given in the order asked for."""
         return self.fetched(numbers, making).values(0, len(numbers))
 
-    def fetched(self, numbers: NDArray[np.int64], making: Making) -> Fetched:
+    def fetched(self, numbers: NDArray[np.int64], making: BatchDecoder) -> FetchedRecords:
         """Read these records, in the order of the files, to make something of them in the order asked for."""
-        beside = making.added if isinstance(making, Layered) else ()
-        read = fetch if isinstance(making, Payloads) else fetch_later
+        beside = making.added if isinstance(making, OverlaidDecoder) else ()
+        read = fetch if isinstance(making, PayloadDecoder) else fetch_later
         chunk = self._fetched(numbers, None, read)
-        return Fetched(self, making, numbers, chunk, [self._fetched(numbers, layer, read) for layer, _ in beside])
+        return FetchedRecords(
+            self, making, numbers, chunk, [self._fetched(numbers, layer, read) for layer, _ in beside]
+        )
 
     def named(self, number: int) -> tuple[str, int]:
         """Return the name of the file that holds a record, and the record's number there."""
         at, record = self.place(number)
         return self.files[at].name, record
 
-    def is_good(self, number: int, making: Making) -> bool:
+    def is_good(self, number: int, making: BatchDecoder) -> bool:
         """Return whether something can be made of a record; if not, tell of it."""
         at, record = self.place(number)
         file = self.files[at]
         try:
-            making.check(making.batch(Part(file.fetch_one(record), file.name, file), 0, 1))
+            making.check(making.batch(RecordRange(file.fetch_one(record), file.name, file), 0, 1))
         except (SchemaError, CorruptRecordError) as error:
             self._tell(file, record, error)
             return False
@@ -356,13 +358,13 @@ class Records:
         ], which
 
 
-class Fetched:
+class FetchedRecords:
     """Records that were read, of any files."""
 
     def __init__(
         self,
-        records: Records,
-        making: Making,
+        records: RecordSequence,
+        making: BatchDecoder,
         numbers: NDArray[np.int64],
         chunk: Chunk | InMemory,
         beside: Sequence[Chunk | InMemory],
@@ -376,13 +378,13 @@ class Fetched:
     def values(self, start: int, stop: int) -> Any:
         """Return what records [start, stop) of them make."""
         making, numbers, chunk = self._making, self._numbers[start:stop], self._cut(self._chunk, start, stop)
-        if isinstance(making, Payloads):
+        if isinstance(making, PayloadDecoder):
             assert isinstance(chunk, Chunk)
             return making.each(list(chunk), lambda i: self._records.named(int(numbers[i])))
         again = partial(self._each_alone, numbers)
-        if isinstance(making, Columns):
+        if isinstance(making, ColumnDecoder):
             return making.mixed(chunk, again)
-        assert isinstance(making, Layered)
+        assert isinstance(making, OverlaidDecoder)
         cuts = [self._cut(each, start, stop) for each in self._beside]
         beside = [columns.mixed(cut, again) for cut, (_, columns) in zip(cuts, making.added, strict=True)]
         return making.merged(making.base.mixed(chunk, again), beside)
@@ -395,10 +397,10 @@ class Fetched:
         for number in numbers.tolist():
             at, record = self._records.place(number)
             file = self._records.files[at]
-            making.check(making.batch(Part(file.fetch_one(record), file.name, file), 0, 1))
+            making.check(making.batch(RecordRange(file.fetch_one(record), file.name, file), 0, 1))
 
 
 def _restored(
     files: Any, known: Any, declared: Any, on_error: Any, max_bad: Any, examples: bool, stack: Stack
-) -> Records:
-    return Records(files, known, declared, DamageLog(on_error, max_bad), examples=examples, stack=stack)
+) -> RecordSequence:
+    return RecordSequence(files, known, declared, DamageLog(on_error, max_bad), examples=examples, stack=stack)

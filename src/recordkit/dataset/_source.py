@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recordkit.errors import CorruptRecordError, SchemaError
-from recordkit.pipeline import Piece, whole
+from recordkit.pipeline import TracedElements, traced
 from recordkit.storage import LocalFile, PipeFile, files_at_once, permissions_of
 from recordkit.wording import counted
 
-from ._decoding import Columns, Payloads
-from ._in_order import Flow
-from ._overlaid import Layered
-from ._tolerant import Skipping
+from ._decoding import ColumnDecoder, PayloadDecoder
+from ._in_order import OrderedBatches
+from ._overlaid import OverlaidDecoder
+from ._tolerant import TolerantDecoder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from recordkit.pipeline import Section
 
-    from ._decoding import Making, Part
-    from ._sequence import Fetched, Records
+    from ._decoding import BatchDecoder, RecordRange
+    from ._sequence import FetchedRecords, RecordSequence
 
 _AHEAD_BYTES = 128 << 20  # of compressed files, whose records are had by decompressing many others
 _AHEAD_BYTES_OF_MANY = 32 << 20  # of more files than stay open, each of which is opened once for all of its records
@@ -38,11 +38,11 @@ _AT_FIRST = 64  # times less is read before there is anything to give
 
 
 @dataclass(frozen=True)
-class RecordSource:
+class DatasetSource:
     """Records [start, stop) of a dataset, and what is made of them."""
 
-    records: Records
-    making: Making
+    records: RecordSequence
+    making: BatchDecoder
     name: str
     start: int = 0
     stop: int | None = None
@@ -55,7 +55,7 @@ class RecordSource:
     @property
     def lists(self) -> bool:
         """Whether a batch of them is a list."""
-        return isinstance(self.making, Payloads)
+        return isinstance(self.making, PayloadDecoder)
 
     @property
     def exact(self) -> bool:
@@ -118,9 +118,9 @@ class RecordSource:
     def made(self) -> list[Any]:
         """Return what is made of the records, as far as can be told: which fields, and what was added beside them."""
         making = self.making
-        if isinstance(making, Columns):
+        if isinstance(making, ColumnDecoder):
             return [making.schema.to_dict(), making.names]
-        if not isinstance(making, Layered):
+        if not isinstance(making, OverlaidDecoder):
             return [type(making).__name__]
         added = [(columns.schema.to_dict(), columns.names) for _, columns in making.added]
         beside = [[file.digest for file in layer.files.values()] for layer, _ in making.added]
@@ -138,13 +138,13 @@ class RecordSource:
             for file, records in zip(files, np.diff(self.ends, prepend=0).tolist(), strict=True):
                 file.will_be_read(records * count // total)
 
-    def load(self, numbers: NDArray[np.int64]) -> _Loaded:
+    def load(self, numbers: NDArray[np.int64]) -> _Selection:
         """Read records."""
-        return _Loaded(self, numbers + self.start)
+        return _Selection(self, numbers + self.start)
 
     def stream(
         self, first: int, count: int | None, size: int, section: Section, workers: int
-    ) -> Iterator[tuple[Piece, list[float], float]]:
+    ) -> Iterator[tuple[TracedElements, list[float], float]]:
         """Yield what becomes of records from number `first` on, with the seconds of each step and of decoding."""
         if self.stop is not None:
             left = max(0, self.stop - self.start - first)
@@ -156,7 +156,7 @@ class RecordSource:
         at = 0
         log = self.records.log
         before = len(log.damage)
-        for values in self._flow(0, None, size, Skipping(self.making, log), workers):
+        for values in self._flow(0, None, size, TolerantDecoder(self.making, log), workers):
             start = min(len(values), max(0, first - at))
             stop = len(values) if count is None else min(len(values), first + count - at)
             at += len(values)
@@ -175,37 +175,37 @@ class RecordSource:
             if first >= records.count:
                 return
             at, first = records.place(first)
-        yield from Flow(records.files[at:], first, count, size, making, records, workers, several=several)
+        yield from OrderedBatches(records.files[at:], first, count, size, making, records, workers, several=several)
 
 
-def _sectioned(values: Any, start: int, stop: int, section: Section) -> tuple[Piece, list[float], float]:
+def _sectioned(values: Any, start: int, stop: int, section: Section) -> tuple[TracedElements, list[float], float]:
     some = values[start:stop] if isinstance(values, list) else values.take(slice(start, stop))
-    return (*section.run(whole(some), lambda i: f"row {i} of {stop - start}"), 0.0)
+    return (*section.run(traced(some), lambda i: f"row {i} of {stop - start}"), 0.0)
 
 
 @dataclass(frozen=True)
 class Through:
     """A making whose records go through the steps of a pipeline at once, by whoever has decoded them."""
 
-    making: Making
+    making: BatchDecoder
     section: Section
 
-    def batch(self, part: Part, start: int, stop: int) -> Any:
+    def batch(self, part: RecordRange, start: int, stop: int) -> Any:
         """Return what records [start, stop) of a part become."""
         begun = time.perf_counter()
         values = self.making.batch(part, start, stop)
-        return self._run(values, _Places([part], start), begun)
+        return self._run(values, _RecordNames([part], start), begun)
 
-    def joined(self, parts: Sequence[Part]) -> Any:
+    def joined(self, parts: Sequence[RecordRange]) -> Any:
         """Return what the records of all parts become."""
         begun = time.perf_counter()
-        return self._run(self.making.joined(parts), _Places(parts), begun)
+        return self._run(self.making.joined(parts), _RecordNames(parts), begun)
 
-    def _run(self, values: Any, places: _Places, begun: float) -> tuple[Piece, list[float], float]:
+    def _run(self, values: Any, places: _RecordNames, begun: float) -> tuple[TracedElements, list[float], float]:
         decoding = time.perf_counter() - begun
-        return (*self.section.run(whole(values), places.name), decoding)
+        return (*self.section.run(traced(values), places.name), decoding)
 
-    def row(self, part: Part) -> Any:
+    def row(self, part: RecordRange) -> Any:
         """Return what the first record of a part makes."""
         return self.making.row(part)
 
@@ -218,12 +218,12 @@ class Through:
         self.making.check(batch)
 
 
-class _Places:
+class _RecordNames:
     """Names the records of parts from the `first` on, if anybody asks."""
 
     __slots__ = ("_first", "_parts")
 
-    def __init__(self, parts: Sequence[Part], first: int = 0) -> None:
+    def __init__(self, parts: Sequence[RecordRange], first: int = 0) -> None:
         self._parts, self._first = parts, first
 
     def name(self, at: int) -> str:
@@ -235,34 +235,34 @@ class _Places:
         return f"row {at}"
 
 
-class _Loaded:
+class _Selection:
     """Records that were read, to be decoded some at a time."""
 
-    def __init__(self, source: RecordSource, numbers: NDArray[np.int64]) -> None:
+    def __init__(self, source: DatasetSource, numbers: NDArray[np.int64]) -> None:
         self._source = source
         self._numbers = numbers
-        self._fetched: Fetched | None = None
+        self._fetched: FetchedRecords | None = None
         try:
             self._fetched = source.records.fetched(numbers, source.making)
         except CorruptRecordError:
             if source.exact:
                 raise
 
-    def piece(self, start: int, stop: int) -> Piece:
+    def piece(self, start: int, stop: int) -> TracedElements:
         """Return records [start, stop) of them as elements; those that are damaged may be lacking."""
         records, making = self._source.records, self._source.making
         if self._source.exact:
             assert self._fetched is not None
-            return whole(self._fetched.values(start, stop))
+            return traced(self._fetched.values(start, stop))
         try:
             if self._fetched is not None:
                 values = self._fetched.values(start, stop)
                 making.check(values)
-                return whole(values)
+                return traced(values)
         except (SchemaError, CorruptRecordError):
             pass
         good = np.flatnonzero([records.is_good(number, making) for number in self._numbers[start:stop].tolist()])
         if not len(good):
-            return Piece(making.joined([]), [], stop - start)
+            return TracedElements(making.joined([]), [], stop - start)
         values = records.fetched(self._numbers[start:stop][good], making).values(0, len(good))
-        return Piece(values, (good + 1).tolist(), stop - start)
+        return TracedElements(values, (good + 1).tolist(), stop - start)

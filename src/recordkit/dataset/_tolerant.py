@@ -11,8 +11,8 @@ from recordkit import _core
 from recordkit.errors import CorruptRecordError, SchemaError
 from recordkit.storage import Damage
 
-from ._decoding import Part
-from ._overlaid import Layered
+from ._decoding import RecordRange
+from ._overlaid import OverlaidDecoder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -20,29 +20,29 @@ if TYPE_CHECKING:
     from recordkit.records import Chunk
 
     from ._damage_log import DamageLog
-    from ._decoding import Making
+    from ._decoding import BatchDecoder
 
 
 @dataclass(frozen=True)
-class Skipping:
+class TolerantDecoder:
     """A making that leaves out records which cannot be made anything of, and notes them as damage."""
 
-    making: Making
+    making: BatchDecoder
     log: DamageLog
 
-    def batch(self, part: Part, start: int, stop: int) -> Any:
+    def batch(self, part: RecordRange, start: int, stop: int) -> Any:
         """Return what the good ones of records [start, stop) make."""
         good = self._good(part.cut(start, stop))
         return self.making.batch(good, 0, len(good.chunk))
 
-    def joined(self, parts: Sequence[Part]) -> Any:
+    def joined(self, parts: Sequence[RecordRange]) -> Any:
         """Return what the good records of all parts make."""
         return self.making.joined([self._good(part) for part in parts])
 
-    def _good(self, part: Part) -> Part:
+    def _good(self, part: RecordRange) -> RecordRange:
         """Leave out records that nothing can be made of."""
         # Numbered from 0, so that an error tells which it was; the part keeps the numbers that people know.
-        bare = Part(_core.join([part.chunk]), part.path)
+        bare = RecordRange(_core.join([part.chunk]), part.path)
         good = np.arange(len(part.chunk), dtype=np.uint64)
         while len(good):
             rest = bare.chunk if len(good) == len(part.chunk) else bare.chunk.pick(good)
@@ -55,13 +55,13 @@ class Skipping:
                 good = np.delete(good, at)
         return part if len(good) == len(part.chunk) else part.pick(good)
 
-    def _check(self, part: Part, rest: Chunk) -> None:
+    def _check(self, part: RecordRange, rest: Chunk) -> None:
         making = self.making
-        if isinstance(making, Layered):
+        if isinstance(making, OverlaidDecoder):
             making = making.base  # what layers add was checked when it was written
-        making.check(making.batch(Part(rest, part.path), 0, len(rest)))
+        making.check(making.batch(RecordRange(rest, part.path), 0, len(rest)))
 
-    def _tell(self, bad: Part, error: SchemaError | CorruptRecordError) -> None:
+    def _tell(self, bad: RecordRange, error: SchemaError | CorruptRecordError) -> None:
         kind = "malformed" if isinstance(error, CorruptRecordError) else "schema"
         words = str(error).partition("\n")[0]
         if isinstance(error, CorruptRecordError):  # which names a place, and one among those that are left
@@ -69,7 +69,7 @@ class Skipping:
         number, chunk = int(bad.record_numbers(0, 1)[0]), bad.chunk
         self.log.tell(Damage(bad.path or "", kind, number, chunk.file_offset, chunk.nbytes, words))
 
-    def row(self, part: Part) -> Any:
+    def row(self, part: RecordRange) -> Any:
         """Return what the first record of a part makes."""
         return self.making.row(part)
 

@@ -37,7 +37,7 @@ def _done(thing: Any) -> Any:
     return _work(thing)
 
 
-def in_processes(things: Iterator[Any], make: Callable[[Any], Any], count: int) -> Generator[Any, None, None]:
+def map_in_processes(things: Iterator[Any], make: Callable[[Any], Any], count: int) -> Generator[Any, None, None]:
     """Yield what is made of each thing, in order, made by so many processes at once.
 
     Raises:

@@ -16,7 +16,7 @@ _LEAVE_SECONDS = 1.0  # a function that does not return cannot be stopped, and i
 _WAITING = 0.7  # of one processor: where all threads together use less, they wait for something else
 
 
-class Crew:
+class OrderedThreadPool:
     """Threads that make something of what they take, and hand it over in order.
 
     Each holds at most one result that was not yet asked for, and there is room for as many more. Whoever asks for
@@ -162,7 +162,7 @@ class Crew:
         self._done.clear()
 
 
-class Inbox:
+class TaskQueue:
     """Hands out what an iterator gives, one thing at a time, to whichever thread asks.
 
     Attributes:
@@ -200,12 +200,12 @@ class Inbox:
             self._lock.release()
 
 
-def side_by_side(
+def map_in_threads(
     things: Generator[Any, None, None], make: Callable[[Any], Any], workers: int, *, grow: bool = False
 ) -> Generator[Any, None, None]:
     """Yield what is made of each thing, in order, made by so many threads at once."""
-    inbox = Inbox(things)
-    crew = Crew(workers, inbox.take, make, lambda: inbox.failure, grow=grow)
+    inbox = TaskQueue(things)
+    crew = OrderedThreadPool(workers, inbox.take, make, lambda: inbox.failure, grow=grow)
     try:
         yield from crew.results()
     finally:

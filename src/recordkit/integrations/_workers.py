@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from recordkit.errors import StateError
-from recordkit.pipeline import Group, Prefetch, Repeat, whole_state
+from recordkit.pipeline import BatchStep, Prefetch, RepeatStep, whole_state
 
 if TYPE_CHECKING:
     from recordkit.pipeline import Pipeline
@@ -23,7 +23,7 @@ def share_of(pipe: Pipeline, rank: int, world: int) -> Pipeline:
     """Return what one of several ranks gets of a pipeline that is not divided yet: records, before they are batched."""
     if world == 1 or pipe.sharded:
         return pipe
-    late = (Group, Repeat, Prefetch)
+    late = (BatchStep, RepeatStep, Prefetch)
     at = next((at for at, step in enumerate(pipe.steps) if isinstance(step, late)), len(pipe.steps))
     divided = replace(pipe, steps=pipe.steps[:at]).shard(rank, world)
     for step in pipe.steps[at:]:

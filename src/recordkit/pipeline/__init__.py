@@ -3,43 +3,43 @@
 Steps are plain data. Nothing here knows of files; what has records with numbers is a `Source`.
 """
 
-from ._cache import Cached
+from ._cache import CacheSource
 from ._collate import collate
-from ._element_steps import Filter, Group, Map, Section, failed, name_of
-from ._elements import Block, Mark, Piece, Place, Told, Upstream, cut_block, each, gathered, whole
-from ._generator import Generated, begun
+from ._element_steps import BatchStep, Filter, Map, Section, failed, name_of
+from ._elements import ElementBlock, LazyMarks, Mark, Place, TracedElements, Upstream, cut_block, each, gathered, traced
+from ._generator import GeneratorSource, begun
 from ._iteration import PipelineIterator
-from ._order import Said
+from ._order import StepRepr
 from ._pipeline import Pipeline, from_generator
-from ._reading import Loaded, Source
-from ._sequential_steps import BufferShuffle, EveryOne, Prefetch, Repeat, Skip, Take, wrapped
-from ._state import whole as whole_state
+from ._reading import LoadedRecords, Source
+from ._sequential_steps import BufferShuffle, EveryOne, Prefetch, RepeatStep, SkipStep, TakeStep, wrapped
+from ._state import whole_state
 from ._verbs import Steps
 
 __all__ = [
-    "Block",
+    "BatchStep",
     "BufferShuffle",
-    "Cached",
+    "CacheSource",
+    "ElementBlock",
     "EveryOne",
     "Filter",
-    "Generated",
-    "Group",
-    "Loaded",
+    "GeneratorSource",
+    "LazyMarks",
+    "LoadedRecords",
     "Map",
     "Mark",
-    "Piece",
     "Pipeline",
     "PipelineIterator",
     "Place",
     "Prefetch",
-    "Repeat",
-    "Said",
+    "RepeatStep",
     "Section",
-    "Skip",
+    "SkipStep",
     "Source",
+    "StepRepr",
     "Steps",
-    "Take",
-    "Told",
+    "TakeStep",
+    "TracedElements",
     "Upstream",
     "begun",
     "collate",
@@ -49,7 +49,7 @@ __all__ = [
     "from_generator",
     "gathered",
     "name_of",
-    "whole",
+    "traced",
     "whole_state",
     "wrapped",
 ]

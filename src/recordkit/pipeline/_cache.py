@@ -28,7 +28,7 @@ from recordkit.errors import StateError, TargetBusyError
 from recordkit.storage import LocalFile, Manifest, OpenFiles, RecordFile, create, inside, manifest_of
 
 from ._cache_format import dump, load
-from ._elements import Piece, cut, joined, picked, whole
+from ._elements import TracedElements, cut, joined, picked, traced
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
@@ -61,7 +61,7 @@ def nbytes(value: Any) -> int:
     return len(value) + 48 if isinstance(value, bytes | str) else 32
 
 
-class Memory:
+class MemoryStore:
     """Blocks of elements in memory."""
 
     def __init__(self) -> None:
@@ -79,12 +79,12 @@ class Memory:
         """Return all that is kept."""
         return self._blocks
 
-    def whole(self) -> Kept:
+    def finish(self) -> CachedElements:
         """Return what is kept, to be asked for elements."""
-        return Kept(self._starts, self._blocks.__getitem__)
+        return CachedElements(self._starts, self._blocks.__getitem__)
 
 
-class Disk:
+class DiskStore:
     """Blocks of elements on their way to the disk."""
 
     def __init__(self, path: Path, fingerprint: str, *, mode: int | None, passing: bool = False) -> None:
@@ -102,11 +102,11 @@ class Disk:
             self._writer.write_raw(dump(part))
             self._counts.append(len(part))
 
-    def whole(self) -> Kept:
+    def finish(self) -> CachedElements:
         """Publish the dataset, and return it to be asked for elements."""
         self._writer.write_raw(dump(self._counts))
         self._writer.close()
-        kept = opened(self._path)
+        kept = open_cache(self._path)
         if self._passing:
             weakref.finalize(kept, shutil.rmtree, self._path.parent, ignore_errors=True)
         return kept
@@ -118,7 +118,7 @@ class Disk:
             shutil.rmtree(self._path.parent, ignore_errors=True)
 
 
-def opened(path: Path) -> Kept:
+def open_cache(path: Path) -> CachedElements:
     """Return the elements of a cache on the disk."""
     where = manifest_of(path, lone=False)
     manifest = Manifest.load(where)
@@ -147,7 +147,7 @@ def opened(path: Path) -> Kept:
             raise _not_ours(path, number, f"expected {counts[number]} elements")
         return values
 
-    return Kept(starts, block)
+    return CachedElements(starts, block)
 
 
 def _not_ours(path: Path, record: int, words: str) -> StateError:
@@ -157,7 +157,7 @@ def _not_ours(path: Path, record: int, words: str) -> StateError:
     return StateError(message)
 
 
-def fingerprint_at(path: Path) -> str | None:
+def cache_fingerprint(path: Path) -> str | None:
     """Return what the cache in a folder was made of, "" if an older version wrote it; None if there is none."""
     manifest = Manifest.load(manifest_of(path, lone=False))
     metadata = manifest.metadata if manifest is not None else {}
@@ -166,7 +166,7 @@ def fingerprint_at(path: Path) -> str | None:
     return str(metadata.get("of")) if metadata.get("format") == _FORMAT else ""
 
 
-class Kept:
+class CachedElements:
     """All elements, by number."""
 
     def __init__(self, starts: Sequence[int], block: Any) -> None:
@@ -213,8 +213,8 @@ class Kept:
 
 
 @dataclass
-class _Filled:
-    kept: Kept | None = None
+class _CacheState:
+    kept: CachedElements | None = None
     lock: Any = field(default_factory=threading.Lock)
     filling: Any = field(default_factory=threading.Lock)  # many may ask at once for elements that nobody has made yet
 
@@ -226,7 +226,7 @@ class _Filled:
 
 
 @dataclass(frozen=True)
-class Cached:
+class CacheSource:
     """A source whose elements are made once, and kept when all of them are there.
 
     Args:
@@ -245,7 +245,7 @@ class Cached:
     indexed = True
     exact = True
     ahead_bytes = first_bytes = None
-    _filled: _Filled = field(default_factory=_Filled)
+    _filled: _CacheState = field(default_factory=_CacheState)
 
     @property
     def ends(self) -> NDArray[np.int64]:
@@ -289,39 +289,39 @@ class Cached:
         count = self.upstream.count()
         return len(self.filled()) if count is None else count
 
-    def _known(self) -> Kept | None:
-        if self._filled.kept is None and self.path is not None and self.may_use(fingerprint_at(self.path)):
-            self._filled.kept = opened(self.path)
+    def _known(self) -> CachedElements | None:
+        if self._filled.kept is None and self.path is not None and self.may_use(cache_fingerprint(self.path)):
+            self._filled.kept = open_cache(self.path)
         return self._filled.kept
 
     def may_use(self, fingerprint: str | None) -> bool:
         """Tell whether to use the cache on disk with this fingerprint: None if there is none, "" if it is outdated."""
         return fingerprint == self.fingerprint
 
-    def filled(self) -> Kept:
+    def filled(self) -> CachedElements:
         """Return the elements, all of them made."""
         with self._filled.filling:
             if (known := self._known()) is not None:
                 return known
-            filling = _Filling(self)
+            filling = _CacheFiller(self)
             for _ in filling.blocks():
                 pass
         assert filling.kept is not None
         return filling.kept
 
-    def store(self) -> Memory | Disk:
+    def store(self) -> MemoryStore | DiskStore:
         """Return where new elements go. Two who fill it at once each make their own; the first to end is kept."""
         if self.path is None:
-            return Memory()
+            return MemoryStore()
         try:
-            return Disk(self._free(self.path), self.fingerprint, mode=self.permissions())
+            return DiskStore(self._free(self.path), self.fingerprint, mode=self.permissions())
         except TargetBusyError:
-            return Memory()
+            return MemoryStore()
 
-    def spilled(self, store: Memory) -> Disk:
+    def spilled(self, store: MemoryStore) -> DiskStore:
         """Return what has grown too large for memory, on the disk."""
         folder = Path(tempfile.mkdtemp(prefix="recordkit-cache-"))
-        disk = Disk(folder / "cache", self.fingerprint, mode=self.permissions(), passing=True)
+        disk = DiskStore(folder / "cache", self.fingerprint, mode=self.permissions(), passing=True)
         for values in store.blocks():
             disk.add(values)
         return disk
@@ -329,46 +329,46 @@ class Cached:
     @staticmethod
     def _free(path: Path) -> Path:
         """Return the path if nothing is there that is not a cache of ours."""
-        if path.exists() and fingerprint_at(path) is None and (not path.is_dir() or any(path.iterdir())):
+        if path.exists() and cache_fingerprint(path) is None and (not path.is_dir() or any(path.iterdir())):
             message = f"{path}: there is something else here than a cache\n  Give cache() a folder of its own."
             raise StateError(message)
         return path
 
-    def keep(self, kept: Kept) -> Kept:
+    def keep(self, kept: CachedElements) -> CachedElements:
         """Keep all elements, unless others have been kept meanwhile."""
         with self._filled.lock:
             if self._filled.kept is None:
                 self._filled.kept = kept
             return self._filled.kept
 
-    def load(self, numbers: NDArray[np.int64]) -> _Some:
+    def load(self, numbers: NDArray[np.int64]) -> _CachedSelection:
         """Return elements in any order, for which all may have to be made first."""
-        return _Some(self.filled(), numbers)
+        return _CachedSelection(self.filled(), numbers)
 
     def stream(
         self, first: int, count: int | None, size: int, section: Section, workers: int
-    ) -> Iterator[tuple[Piece, list[float], float]]:
+    ) -> Iterator[tuple[TracedElements, list[float], float]]:
         """Yield elements in their order: as they are made, the first time."""
         stop = None if count is None else first + count
         for values in self._in_order(first, stop, size):
-            yield (*section.run(whole(values), self.place), 0.0)
+            yield (*section.run(traced(values), self.place), 0.0)
 
     def _in_order(self, first: int, stop: int | None, size: int) -> Iterator[Values]:
         known = self._known()
         if known is None:
-            yield from _even(_between(_Filling(self).blocks(), first, stop), size)
+            yield from _even(_between(_CacheFiller(self).blocks(), first, stop), size)
             return
         stop = len(known) if stop is None else min(stop, len(known))
         for start in range(first, stop, size):
             yield known.span(start, min(stop, start + size))
 
 
-class _Filling:
+class _CacheFiller:
     """Makes all elements, and keeps them when all are made."""
 
-    def __init__(self, cached: Cached) -> None:
+    def __init__(self, cached: CacheSource) -> None:
         self._cached = cached
-        self.kept: Kept | None = None
+        self.kept: CachedElements | None = None
 
     def blocks(self) -> Generator[Values, None, None]:
         """Yield elements as they are made."""
@@ -378,12 +378,16 @@ class _Filling:
             with closing(cached.upstream.blocks(None, 0)) as blocks:
                 for block in blocks:
                     store.add(block.values)
-                    if isinstance(store, Memory) and cached.max_bytes is not None and store.nbytes > cached.max_bytes:
+                    if (
+                        isinstance(store, MemoryStore)
+                        and cached.max_bytes is not None
+                        and store.nbytes > cached.max_bytes
+                    ):
                         store = cached.spilled(store)
                     yield block.values
-            self.kept = cached.keep(store.whole())
+            self.kept = cached.keep(store.finish())
         except BaseException:
-            if isinstance(store, Disk):
+            if isinstance(store, DiskStore):
                 store.drop()
             raise
 
@@ -417,13 +421,13 @@ def _even(blocks: Iterator[Values], size: int) -> Iterator[Values]:
 
 
 @dataclass(frozen=True)
-class _Some:
-    kept: Kept
+class _CachedSelection:
+    kept: CachedElements
     numbers: NDArray[np.int64]
 
-    def piece(self, start: int, stop: int) -> Piece:
+    def piece(self, start: int, stop: int) -> TracedElements:
         """Return some of them."""
-        return whole(self.kept.some(self.numbers[start:stop]))
+        return traced(self.kept.some(self.numbers[start:stop]))
 
 
 def fingerprint(facts: Any) -> str:

@@ -33,7 +33,7 @@ def dump(value: Any) -> bytes:
     Raises:
         StateError: There is something in it that only pickling could keep.
     """
-    writer = _Writer()
+    writer = _CacheWriter()
     try:
         text = json.dumps(writer.node(value), separators=(",", ":")).encode()
     except RecursionError:
@@ -53,7 +53,7 @@ def load(data: bytes) -> Any:
     size = int.from_bytes(data[:4], "little")
     try:
         tree = json.loads(data[4 : 4 + size])
-        return _Reader(bytearray(data), _aligned(4 + size)).value(tree)
+        return _CacheReader(bytearray(data), _aligned(4 + size)).value(tree)
     except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError, MemoryError) as error:
         message = f"these bytes do not hold cached elements: {error}"
         raise ValueError(message) from error
@@ -63,7 +63,7 @@ def _aligned(size: int) -> int:
     return -(-size // _ALIGNMENT) * _ALIGNMENT
 
 
-class _Writer:
+class _CacheWriter:
     """Describes values, and gathers the bytes of their arrays."""
 
     def __init__(self) -> None:
@@ -131,7 +131,7 @@ class _Writer:
         return start
 
 
-class _Reader:
+class _CacheReader:
     """Makes values of their descriptions; looks at everything that they say before it is believed."""
 
     def __init__(self, data: bytearray, start: int) -> None:

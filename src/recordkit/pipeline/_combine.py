@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from ._elements import Block, Told, cut_block, elements, joined, parts_of, picked
+from ._elements import ElementBlock, LazyMarks, cut_block, elements, joined, parts_of, picked
 from ._order import TURNS, permuted
 from ._sequential_steps import wrapped
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
     from ._elements import Mark
 
-    Blocks = Generator[Block, None, None]
+    Blocks = Generator[ElementBlock, None, None]
 
 _DRAWN = 1 << 62
 _MIXED = 256  # elements that are mixed at a time
 
 
-class Flowing(Protocol):
+class BlockProducer(Protocol):
     """What gives blocks from any mark on."""
 
     def blocks(self, mark: Mark, epoch: int) -> Blocks:
@@ -40,7 +40,7 @@ class Flowing(Protocol):
 class Zip:
     """Tuples of one element of each, until one ends."""
 
-    pipes: tuple[Flowing, ...]
+    pipes: tuple[BlockProducer, ...]
 
     def blocks(self, mark: Mark, epoch: int) -> Blocks:
         """Yield tuples."""
@@ -50,7 +50,7 @@ class Zip:
             while count := min(pull.ready(1) for pull in pulls):
                 parts = [pull.take(count) for pull in pulls]
                 rows = list(zip(*(elements(part.values) for part in parts), strict=True))
-                yield Block(rows, Told(range(count), partial(_marks_at, parts)))
+                yield ElementBlock(rows, LazyMarks(range(count), partial(_marks_at, parts)))
 
     def count(self) -> int | None:
         """Return how many the shortest has."""
@@ -58,7 +58,7 @@ class Zip:
         return None if None in counts else min(count for count in counts if count is not None)
 
 
-def _marks_at(parts: Sequence[Block], place: int) -> Mark:
+def _marks_at(parts: Sequence[ElementBlock], place: int) -> Mark:
     return [part.marks[place] for part in parts]
 
 
@@ -66,7 +66,7 @@ def _marks_at(parts: Sequence[Block], place: int) -> Mark:
 class Concat:
     """All elements of the first, then all of the next."""
 
-    pipes: tuple[Flowing, ...]
+    pipes: tuple[BlockProducer, ...]
 
     def blocks(self, mark: Mark, epoch: int) -> Blocks:
         """Yield the blocks of each."""
@@ -74,7 +74,9 @@ class Concat:
         for number in range(first, len(self.pipes)):
             with closing(self.pipes[number].blocks(before, epoch)) as blocks:
                 for block in blocks:
-                    yield Block(block.values, wrapped(block.marks, lambda i, mark, number=number: [number, mark]))
+                    yield ElementBlock(
+                        block.values, wrapped(block.marks, lambda i, mark, number=number: [number, mark])
+                    )
             before = None
 
     def count(self) -> int | None:
@@ -87,7 +89,7 @@ class Concat:
 class Mix:
     """Elements of each in turns that are drawn at random, by weights; until all have ended, or the first has."""
 
-    pipes: tuple[Flowing, ...]
+    pipes: tuple[BlockProducer, ...]
     weights: tuple[float, ...]
     seed: int
     stop: str
@@ -144,7 +146,7 @@ class Mix:
         return Concat(self.pipes).count() if self.stop == "all" else None
 
 
-def _mixed(pulls: list[_Pull], turns: list[int], drawn: int, marks: list[Mark], alive: list[bool]) -> Block:
+def _mixed(pulls: list[_Pull], turns: list[int], drawn: int, marks: list[Mark], alive: list[bool]) -> ElementBlock:
     whose = np.array(turns)
     parts = [pull.take(int((whose == number).sum())) for number, pull in enumerate(pulls)]
     starts = np.cumsum([0, *(len(part.values) for part in parts)])
@@ -162,7 +164,7 @@ def _mixed(pulls: list[_Pull], turns: list[int], drawn: int, marks: list[Mark], 
         now = [parts[n].marks[count - 1] if count else before[n] for n, count in enumerate(counts)]
         return [drawn + i + 1, now, alive]
 
-    return Block(values, Told(range(len(turns)), mark))
+    return ElementBlock(values, LazyMarks(range(len(turns)), mark))
 
 
 class _Pull:
@@ -172,9 +174,9 @@ class _Pull:
         mark: That of the last element that was taken.
     """
 
-    def __init__(self, stack: ExitStack, pipe: Flowing, mark: Mark, epoch: int) -> None:
+    def __init__(self, stack: ExitStack, pipe: BlockProducer, mark: Mark, epoch: int) -> None:
         self._blocks = stack.enter_context(closing(pipe.blocks(mark, epoch)))
-        self._held: list[Block] = []
+        self._held: list[ElementBlock] = []
         self._size = 0
         self.mark: Mark = None
 
@@ -186,9 +188,9 @@ class _Pull:
                 self._size += len(block.values)
         return self._size
 
-    def take(self, count: int) -> Block:
+    def take(self, count: int) -> ElementBlock:
         """Return the next elements, which are at hand."""
-        parts: list[Block] = []
+        parts: list[ElementBlock] = []
         self._size -= count
         while count:
             block = self._held.pop(0)
@@ -199,8 +201,8 @@ class _Pull:
             parts.append(block)
             count -= len(block.values)
         if not parts:
-            return Block([], [])
+            return ElementBlock([], [])
         self.mark = parts[-1].marks[len(parts[-1].values) - 1]
         if len(parts) == 1:
             return parts[0]
-        return Block(joined([part.values for part in parts]), [mark for part in parts for mark in part.marks])
+        return ElementBlock(joined([part.values for part in parts]), [mark for part in parts for mark in part.marks])

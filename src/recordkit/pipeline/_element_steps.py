@@ -20,7 +20,7 @@ from recordkit.engines import AUTO, Workers
 from recordkit.errors import CorruptRecordError, SchemaError
 
 from ._collate import Fill, collate, padded_batches
-from ._elements import Block, Piece, Place, Values, cut, elements, joined
+from ._elements import ElementBlock, Place, TracedElements, Values, cut, elements, joined
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -40,7 +40,7 @@ class Step(Protocol):
         """Whether it makes one element of each."""
         ...
 
-    def apply(self, piece: Piece, place: Place) -> Piece:
+    def apply(self, piece: TracedElements, place: Place) -> TracedElements:
         """Return what elements become.
 
         Args:
@@ -79,7 +79,7 @@ class Map:
     workers: Workers = AUTO
     keeps = True
 
-    def apply(self, piece: Piece, place: Place) -> Piece:
+    def apply(self, piece: TracedElements, place: Place) -> TracedElements:
         """Call the function with each element."""
         return piece._replace(values=list(_called(self.function, piece, place, "map")))
 
@@ -95,7 +95,7 @@ class MapBatches:
     workers: Workers = AUTO
     keeps = True
 
-    def apply(self, piece: Piece, place: Place) -> Piece:
+    def apply(self, piece: TracedElements, place: Place) -> TracedElements:
         """Call the function with the columns."""
         if not len(piece.values):
             return piece
@@ -153,7 +153,7 @@ class Filter:
     workers: Workers = AUTO
     keeps = False
 
-    def apply(self, piece: Piece, place: Place) -> Piece:
+    def apply(self, piece: TracedElements, place: Place) -> TracedElements:
         """Ask the function about each element."""
         answers = _called(self.function, piece, place, "filter")
         return _kept(piece, np.fromiter(map(bool, answers), np.bool_, len(piece.values)))
@@ -169,7 +169,7 @@ class Where:
     expression: Expression
     keeps = False
 
-    def apply(self, piece: Piece, place: Place) -> Piece:
+    def apply(self, piece: TracedElements, place: Place) -> TracedElements:
         """Ask the columns."""
         if not isinstance(piece.values, Batch):
             message = (
@@ -183,16 +183,16 @@ class Where:
         return f"Filter({str(self.expression)!r})"
 
 
-def _kept(piece: Piece, mask: NDArray[np.bool_]) -> Piece:
+def _kept(piece: TracedElements, mask: NDArray[np.bool_]) -> TracedElements:
     if mask.all():
         return piece
     kept = np.flatnonzero(mask)
     values, ends = piece.values, piece.ends
     picked = values.take(kept) if isinstance(values, Batch) else [values[i] for i in kept.tolist()]
-    return Piece(picked, [ends[i] for i in kept.tolist()], piece.taken)
+    return TracedElements(picked, [ends[i] for i in kept.tolist()], piece.taken)
 
 
-def _called(function: Callable[[Any], Any], piece: Piece, place: Place, what: str) -> Iterator[Any]:
+def _called(function: Callable[[Any], Any], piece: TracedElements, place: Place, what: str) -> Iterator[Any]:
     for i, element in enumerate(elements(piece.values)):
         try:
             yield function(element)
@@ -210,7 +210,7 @@ class DecodeImages:
     options: tuple[tuple[str, Any], ...] = ()
     keeps = True
 
-    def apply(self, piece: Piece, place: Place) -> Piece:
+    def apply(self, piece: TracedElements, place: Place) -> TracedElements:
         """Decode the pictures of each row."""
         if isinstance(piece.values, Batch):
             column = self._decoded(piece.values, piece, place)
@@ -219,7 +219,7 @@ class DecodeImages:
         batches = piece.values and isinstance(piece.values[0], Batch)
         return piece._replace(values=[self._in_batch(v) if batches else self._in_row(v) for v in piece.values])
 
-    def _decoded(self, batch: Batch, piece: Piece, place: Place) -> Any:
+    def _decoded(self, batch: Batch, piece: TracedElements, place: Place) -> Any:
         column = batch[self.field] if self.field in batch else None  # noqa: SIM401 - a batch is no dict
         if not isinstance(column, BytesColumn) or column.text:
             raise self._no_pictures(batch, column)
@@ -231,7 +231,7 @@ class DecodeImages:
             raise CorruptRecordError(message, record=error.record) from error
 
     def _in_batch(self, batch: Batch) -> Batch:
-        alone = Piece(batch, range(1, len(batch) + 1), len(batch))
+        alone = TracedElements(batch, range(1, len(batch) + 1), len(batch))
         values = self.apply(alone, lambda i: f"row {i} of a batch").values
         assert isinstance(values, Batch)
         return values
@@ -267,7 +267,7 @@ def _pixels(pictures: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Group:
+class BatchStep:
     """Batches of `size` elements, the last one shorter.
 
     Where every record gives one element, it knows which ones a batch is made of, and batches can be made side by side.
@@ -283,16 +283,16 @@ class Group:
     lists: bool = False
     keeps = False
 
-    def apply(self, piece: Piece, place: Place) -> Piece:
+    def apply(self, piece: TracedElements, place: Place) -> TracedElements:
         """Return the batches of elements of which the first begins one."""
         values, ends, count = piece.values, piece.ends, len(piece.values)
         if count == self.size:
-            return Piece([self._batch(values)], [ends[count - 1]], piece.taken)
+            return TracedElements([self._batch(values)], [ends[count - 1]], piece.taken)
         stops = list(range(self.size, count + 1, self.size))
         if count % self.size and not self.drop_last:
             stops.append(count)
         batches = self._batches(cut(values, 0, stops[-1])) if stops else []
-        return Piece(batches, [ends[stop - 1] for stop in stops], piece.taken)
+        return TracedElements(batches, [ends[stop - 1] for stop in stops], piece.taken)
 
     def _batches(self, values: Values) -> list[Any]:
         if self.pads and isinstance(values, Batch):
@@ -307,7 +307,7 @@ class Group:
     def _batch(self, values: Values) -> Any:
         return values if self.lists else collate(values, self.pad)
 
-    def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Generator[Block, None, None]:
+    def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Generator[ElementBlock, None, None]:
         """Yield the batches of elements that come one block after the other."""
         held: list[Values] = []
         size, last = 0, mark
@@ -324,9 +324,9 @@ class Group:
                 size += count - start
                 last = block.marks[count - 1]
             if made:
-                yield Block(made, marks)
+                yield ElementBlock(made, marks)
         if held and not self.drop_last:
-            yield Block([self._batch(joined(held))], [last])
+            yield ElementBlock([self._batch(joined(held))], [last])
 
     def __str__(self) -> str:
         rest = (", drop_last=True" if self.drop_last else "") + (f", pad={self.pad!r}" if self.pad is not None else "")
@@ -340,7 +340,7 @@ class Section:
     steps: tuple[Step, ...] = ()
     numbers: tuple[int, ...] = ()  # which steps of the pipeline they are
 
-    def run(self, piece: Piece, place: Place) -> tuple[Piece, list[float]]:
+    def run(self, piece: TracedElements, place: Place) -> tuple[TracedElements, list[float]]:
         """Return what elements become, and how many seconds each step took."""
         seconds, begun = [], time.perf_counter()
         for step in self.steps:
@@ -358,13 +358,13 @@ class Section:
     @property
     def pads(self) -> bool:
         """Whether it makes batches that are filled up, and nothing else."""
-        return len(self.steps) == 1 and isinstance(self.steps[0], Group) and self.steps[0].pads
+        return len(self.steps) == 1 and isinstance(self.steps[0], BatchStep) and self.steps[0].pads
 
 
-def aligned(steps: Sequence[Any]) -> Group | None:
+def aligned(steps: Sequence[Any]) -> BatchStep | None:
     """Return the step that makes batches, if those before it keep one element for each record."""
     for step in steps:
-        if isinstance(step, Group):
+        if isinstance(step, BatchStep):
             return step
         if not step.keeps:
             return None

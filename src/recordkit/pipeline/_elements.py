@@ -71,7 +71,7 @@ def _is_like(part: Any, beginning: Any) -> bool:
     return beginning is None or _is_number(part)
 
 
-class Block(NamedTuple):
+class ElementBlock(NamedTuple):
     """Elements, and for each the mark that a pipeline bears once it was given."""
 
     values: Values
@@ -79,10 +79,10 @@ class Block(NamedTuple):
 
 
 # Gives the blocks behind a mark, in an epoch.
-Upstream: TypeAlias = "Callable[[Mark, int], Generator[Block, None, None]]"
+Upstream: TypeAlias = "Callable[[Mark, int], Generator[ElementBlock, None, None]]"
 
 
-class Piece(NamedTuple):
+class TracedElements(NamedTuple):
     """What some elements have become in steps that look at each alone.
 
     Attributes:
@@ -94,21 +94,21 @@ class Piece(NamedTuple):
     ends: Sequence[int]
     taken: int
 
-    def block(self, marks: Sequence[Mark]) -> Block:
+    def block(self, marks: Sequence[Mark]) -> ElementBlock:
         """Return the values with the marks of the elements that they were made of."""
         if isinstance(self.ends, range) and len(self.ends) == len(marks) == self.taken:
-            return Block(self.values, marks)
+            return ElementBlock(self.values, marks)
         ends = self.ends
-        return Block(self.values, Told(range(len(ends)), lambda i: marks[int(ends[i]) - 1]))
+        return ElementBlock(self.values, LazyMarks(range(len(ends)), lambda i: marks[int(ends[i]) - 1]))
 
 
-def whole(values: Values) -> Piece:
+def traced(values: Values) -> TracedElements:
     """Return elements that nothing has been done to."""
-    return Piece(values, range(1, len(values) + 1), len(values))
+    return TracedElements(values, range(1, len(values) + 1), len(values))
 
 
 @dataclass(frozen=True)
-class Told(Sequence[Mark]):
+class LazyMarks(Sequence[Mark]):
     """Marks that are made of numbers when they are asked for."""
 
     numbers: range
@@ -119,7 +119,7 @@ class Told(Sequence[Mark]):
 
     def __getitem__(self, index: Any) -> Any:
         numbers = self.numbers[index]
-        return Told(numbers, self.tell) if isinstance(numbers, range) else self.tell(numbers)
+        return LazyMarks(numbers, self.tell) if isinstance(numbers, range) else self.tell(numbers)
 
 
 def elements(values: Values) -> Iterable[Any]:
@@ -134,11 +134,11 @@ def cut(values: Values, start: int, stop: int) -> Values:
     return values.take(slice(start, stop)) if isinstance(values, Batch) else values[start:stop]
 
 
-def cut_block(block: Block, start: int, stop: int) -> Block:
+def cut_block(block: ElementBlock, start: int, stop: int) -> ElementBlock:
     """Return the elements [start, stop) of a block."""
     if start <= 0 and stop >= len(block.values):
         return block
-    return Block(cut(block.values, start, stop), block.marks[start:stop])
+    return ElementBlock(cut(block.values, start, stop), block.marks[start:stop])
 
 
 def picked(values: Values, places: Any) -> Values:
@@ -156,7 +156,7 @@ def joined(parts: Sequence[Values]) -> Values:
     return [element for part in parts for element in elements(part)]
 
 
-def each(blocks: Iterable[Block]) -> Iterator[tuple[Any, Mark]]:
+def each(blocks: Iterable[ElementBlock]) -> Iterator[tuple[Any, Mark]]:
     """Yield every element with its mark."""
     for block in blocks:
         yield from zip(elements(block.values), block.marks, strict=True)

@@ -39,7 +39,7 @@ def _meaning(step: Any, pipe: Pipeline, arithmetic: bool) -> str:
         if is_moot([each for _, each in divided(pipe.source, pipe.steps)[0]]):
             return "makes no difference before a shuffle of everything"
         return f"{step.block} of a file, then of the next, {step.cycle} files in turns"
-    if isinstance(step, _order.Shard):
+    if isinstance(step, _order.ShardStep):
         return _sharded(step, pipe, arithmetic)
     if isinstance(step, _sequential_steps.Prefetch):
         return "made before they are asked for"
@@ -68,7 +68,7 @@ def _shuffled(step: Shuffle, pipe: Pipeline) -> str:
     )
 
 
-def _sharded(step: _order.Shard, pipe: Pipeline, arithmetic: bool) -> str:
+def _sharded(step: _order.ShardStep, pipe: Pipeline, arithmetic: bool) -> str:
     if not arithmetic:
         return "every rank makes all elements up to here, and gives its own"
     words = "every record on one rank"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ._element_steps import failed, name_of
-from ._elements import Block, gathered, number_of
+from ._elements import ElementBlock, gathered, number_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
@@ -28,7 +28,7 @@ def begun(function: Callable[..., Iterable[Any]], *args: Any) -> Iterator[Any]:
 
 
 @dataclass(frozen=True)
-class Generated:
+class GeneratorSource:
     """What a function yields, each time it is called.
 
     Attributes:
@@ -54,7 +54,7 @@ class Generated:
         """Return what tells it from others, as far as can be told."""
         return f"generator {self.name}"
 
-    def blocks(self, mark: Mark, epoch: int) -> Generator[Block, None, None]:
+    def blocks(self, mark: Mark, epoch: int) -> Generator[ElementBlock, None, None]:
         """Yield what the function yields; behind a mark, by going through all before it once more."""
         given, at = number_of(mark), 0
         with closing(gathered(begun(self.function), self.most)) as lists:
@@ -63,7 +63,7 @@ class Generated:
                 if at > given:
                     wanted = values[-min(at - given, len(values)) :]
                     first = at - len(wanted)
-                    yield Block(self._checked(wanted, first), range(first + 1, at + 1))
+                    yield ElementBlock(self._checked(wanted, first), range(first + 1, at + 1))
 
     def _checked(self, values: list[Any], first: int) -> Values:
         if self.schema is None:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from ._combine import Flowing
-    from ._elements import Block, Mark
+    from ._combine import BlockProducer
+    from ._elements import ElementBlock, Mark
     from ._profile import Profile
 
 
@@ -32,14 +32,19 @@ class PipelineIterator(Iterator[Any]):
     """
 
     def __init__(
-        self, flowing: Flowing, epoch: int, mark: Mark, profile: Profile, state: Callable[[int, Mark], dict[str, Any]]
+        self,
+        flowing: BlockProducer,
+        epoch: int,
+        mark: Mark,
+        profile: Profile,
+        state: Callable[[int, Mark], dict[str, Any]],
     ) -> None:
         self.epoch = epoch
         self._mark = mark
         self._state = state
         self._profile = profile
         self._blocks = flowing.blocks(mark, epoch)
-        self._block: Block | None = None
+        self._block: ElementBlock | None = None
         self._given = 0
         self._elements: Iterator[Any] = iter(())
         _open.add(self)

@@ -54,7 +54,7 @@ class Facts(Protocol):
         ...
 
 
-class Said:
+class StepRepr:
     """A step that is printed as it was said: with what is not as usual."""
 
     def __str__(self) -> str:
@@ -63,10 +63,10 @@ class Said:
             value = getattr(self, each.name)
             if value != each.default:
                 said.append(f"{each.name}={value!r}")
-        return f"{type(self).__name__}({', '.join(said)})"
+        return f"{type(self).__name__.removesuffix('Step')}({', '.join(said)})"
 
 
-class Op(Protocol):
+class OrderStep(Protocol):
     """One operation: `count` places behind it for so many before it, and which those are."""
 
     def count(self, before: int) -> int:
@@ -79,7 +79,7 @@ class Op(Protocol):
 
 
 @dataclass(frozen=True)
-class Skip(Said):
+class SkipStep(StepRepr):
     """Leave out the first elements."""
 
     elements: int
@@ -94,7 +94,7 @@ class Skip(Said):
 
 
 @dataclass(frozen=True)
-class Take(Said):
+class TakeStep(StepRepr):
     """Keep the first elements only."""
 
     elements: int
@@ -109,7 +109,7 @@ class Take(Said):
 
 
 @dataclass(frozen=True)
-class Shuffle(Said):
+class Shuffle(StepRepr):
     """Any record at any place, by a permutation that seed and epoch tell.
 
     Attributes:
@@ -186,7 +186,7 @@ class Windows:
 
 
 @dataclass(frozen=True)
-class Shard(Said):
+class ShardStep(StepRepr):
     """Every `world`-th element, from number `rank` on: all ranks together have all of them.
 
     Attributes:
@@ -210,7 +210,7 @@ class Shard(Said):
 
 
 @dataclass(frozen=True)
-class Interleave(Said):
+class Interleave(StepRepr):
     """Some records of one file, some of the next, in turns over `cycle` files at a time."""
 
     cycle: int
@@ -286,7 +286,7 @@ class Turns:
 
 
 @dataclass(frozen=True)
-class Repeat(Said):
+class RepeatStep(StepRepr):
     """Everything again, `times` times, and for ever if that is None. Each pass is an epoch of its own."""
 
     times: int | None = None
@@ -301,7 +301,7 @@ class Repeat(Said):
 
 
 @dataclass(frozen=True)
-class Order:
+class EpochOrder:
     """The places of an epoch, or what is left of it.
 
     Attributes:
@@ -313,43 +313,45 @@ class Order:
     """
 
     records: int
-    ops: tuple[Op | Repeat, ...]
+    ops: tuple[OrderStep | RepeatStep, ...]
     facts: Facts
     epoch: int = 0
     passes: int = 0
     start: int = 0
 
     @classmethod
-    def at(cls, records: int, ops: tuple[Op | Repeat, ...], facts: Facts, epoch: int, mark: Mark) -> Order:
+    def at(
+        cls, records: int, ops: tuple[OrderStep | RepeatStep, ...], facts: Facts, epoch: int, mark: Mark
+    ) -> EpochOrder:
         """Return the order from a mark on."""
         passes, start = parts_of(mark, 0, 0) if isinstance(mark, list | tuple) else (0, number_of(mark))
         return cls(records, ops, facts, epoch, passes, start)
 
     @cached_property
-    def last(self) -> Repeat | None:
+    def last(self) -> RepeatStep | None:
         """What repeats all the rest."""
         last = self.ops[-1] if self.ops else None
-        return last if isinstance(last, Repeat) else None
+        return last if isinstance(last, RepeatStep) else None
 
     @cached_property
-    def _inner(self) -> tuple[Op | Repeat, ...]:
+    def _inner(self) -> tuple[OrderStep | RepeatStep, ...]:
         return self.ops[:-1] if self.last is not None else self.ops
 
     @cached_property
-    def _shard(self) -> Shard | None:
+    def _shard(self) -> ShardStep | None:
         """The rank that elements are counted for; None if others come between, or there is none."""
         last = self._inner[-1] if self._inner else None
-        return last if isinstance(last, Shard) else None
+        return last if isinstance(last, ShardStep) else None
 
     @property
     def any_ranks(self) -> bool:
         """Whether a mark says the same to any number of ranks."""
-        return self._shard is not None or not any(isinstance(op, Shard) for op in self.ops)
+        return self._shard is not None or not any(isinstance(op, ShardStep) for op in self.ops)
 
-    def shards(self) -> Iterator[tuple[int, Shard]]:
+    def shards(self) -> Iterator[tuple[int, ShardStep]]:
         """Yield each division among ranks, with how many elements it divides."""
         for at, op in enumerate(self.ops):
-            if isinstance(op, Shard):
+            if isinstance(op, ShardStep):
                 yield _count(self.ops[:at], self.records), op
 
     @cached_property
@@ -424,7 +426,7 @@ class Order:
         ops, counts, places = self._chain(start)
         return int(_up(ops[at + 1 :], counts[at + 1 :], np.array([within + places]), 0, self.facts)[0])
 
-    def _chain(self, start: int) -> tuple[list[Op | Repeat], list[int], int]:
+    def _chain(self, start: int) -> tuple[list[OrderStep | RepeatStep], list[int], int]:
         """Return the operations of a pass, how many places are before each, and how many were given before."""
         ops = list(self._inner)
         if self._shard is not None:
@@ -440,14 +442,14 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Every:
+class StridedOrder:
     """Of the groups of `size` elements of an order: number `first`, and from there every `step`-th.
 
     Attributes:
         number: How many groups were given before, by this one and all others.
     """
 
-    order: Order
+    order: EpochOrder
     size: int
     first: int
     step: int
@@ -492,10 +494,12 @@ class Every:
         return stop
 
 
-def _up(ops: Sequence[Op | Repeat], counts: Sequence[int], places: Numbers, epoch: int, facts: Facts) -> Numbers:
+def _up(
+    ops: Sequence[OrderStep | RepeatStep], counts: Sequence[int], places: Numbers, epoch: int, facts: Facts
+) -> Numbers:
     for at in range(len(ops) - 1, -1, -1):
         op, before = ops[at], counts[at]
-        if not isinstance(op, Repeat):
+        if not isinstance(op, RepeatStep):
             places = op.up(places, before, epoch, facts)
             continue
         # What stands before it is another epoch in each pass.
@@ -516,7 +520,7 @@ def _each(groups: Numbers) -> Iterator[tuple[int, slice | NDArray[np.bool_]]]:
         yield number, groups == number
 
 
-def _count(ops: Sequence[Op | Repeat], records: int) -> int:
+def _count(ops: Sequence[OrderStep | RepeatStep], records: int) -> int:
     for op in ops:
         records = op.count(records)
     return records

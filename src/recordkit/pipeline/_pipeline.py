@@ -17,10 +17,10 @@ from recordkit.storage import is_lone_file
 from recordkit.wording import parse_size, whole_number
 
 from . import _explain, _order, _sequential_steps, _state
-from ._cache import Cached, fingerprint
+from ._cache import CacheSource, fingerprint
 from ._combine import Concat, Mix, Zip
-from ._element_steps import Filter, Group, Map, MapBatches, name_of
-from ._generator import Generated
+from ._element_steps import BatchStep, Filter, Map, MapBatches, name_of
+from ._generator import GeneratorSource
 from ._iteration import PipelineIterator
 from ._order import Interleave, Shuffle
 from ._plan import ORDER_ONLY, UNCHANGED, any_ranks, divided, planned
@@ -30,12 +30,12 @@ from ._verbs import Steps, function_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
-    from ._combine import Flowing
-    from ._elements import Block, Mark
+    from ._combine import BlockProducer
+    from ._elements import ElementBlock, Mark
 
 
 @dataclass
-class _Epochs:
+class _EpochCounter:
     next: int = 0
 
 
@@ -68,7 +68,7 @@ class Pipeline(Steps):
     steps: tuple[Any, ...] = ()
     workers: Workers = AUTO
     every: tuple[int, int] | None = None
-    _epochs: _Epochs = field(default_factory=_Epochs)
+    _epochs: _EpochCounter = field(default_factory=_EpochCounter)
     _profile: Profile = field(default_factory=Profile)
 
     def as_pipeline(self) -> Pipeline:
@@ -81,7 +81,7 @@ class Pipeline(Steps):
         Raises:
             StateError: The step needs to know every record's position, and the steps before it lose that.
         """
-        pipe = replace(self, steps=(*self.steps, step), _epochs=_Epochs(self._epochs.next), _profile=Profile())
+        pipe = replace(self, steps=(*self.steps, step), _epochs=_EpochCounter(self._epochs.next), _profile=Profile())
         if isinstance(step, ORDER_ONLY):
             order, rest = divided(pipe.source, pipe.steps)
             if any(each is step for _, each in rest):
@@ -91,13 +91,13 @@ class Pipeline(Steps):
         return pipe
 
     @cached_property
-    def _flowing(self) -> Flowing:
+    def _flowing(self) -> BlockProducer:
         return planned(self.source, self.steps, self.workers, self._profile, self.every)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_flowing"}
 
-    def blocks(self, mark: Mark, epoch: int) -> Generator[Block, None, None]:
+    def blocks(self, mark: Mark, epoch: int) -> Generator[ElementBlock, None, None]:
         """Yield the elements behind a mark, many at a time."""
         return self._flowing.blocks(mark, epoch)
 
@@ -149,11 +149,11 @@ class Pipeline(Steps):
     @property
     def sharded(self) -> bool:
         """Whether the elements are those of one rank among several."""
-        return any(isinstance(step, _order.Shard) for step in self.steps)
+        return any(isinstance(step, _order.ShardStep) for step in self.steps)
 
     @property
     def _rank(self) -> list[int] | None:
-        return next(([step.rank, step.world] for step in self.steps if isinstance(step, _order.Shard)), None)
+        return next(([step.rank, step.world] for step in self.steps if isinstance(step, _order.ShardStep)), None)
 
     @cached_property
     def _tied(self) -> str | None:
@@ -168,13 +168,13 @@ class Pipeline(Steps):
         """Return the steps that tell which elements come when; those that do not may change between two runs."""
         words: list[str] = []
         for at, step in enumerate(self.steps):
-            if isinstance(step, _order.Shard):
+            if isinstance(step, _order.ShardStep):
                 # Any number of ranks may go on, or the state says which; but passes are counted behind a repeat only.
-                if self._tied is not None or any(isinstance(before, _order.Repeat) for before in self.steps[:at]):
+                if self._tied is not None or any(isinstance(before, _order.RepeatStep) for before in self.steps[:at]):
                     words.append(f"Shard({step.uneven})")
                 continue
             keeps = getattr(step, "keeps", False) or isinstance(step, _sequential_steps.Prefetch)
-            if not keeps and not (isinstance(step, Group) and self._aligned):
+            if not keeps and not (isinstance(step, BatchStep) and self._aligned):
                 words.append(str(step))
         return words
 
@@ -182,7 +182,7 @@ class Pipeline(Steps):
     def _aligned(self) -> bool:
         """Whether marks count records, however many a batch has."""
         _, rest = divided(self.source, self.steps)
-        keep = [step for _, step in rest if not isinstance(step, Group | _sequential_steps.Prefetch)]
+        keep = [step for _, step in rest if not isinstance(step, BatchStep | _sequential_steps.Prefetch)]
         return all(getattr(step, "keeps", False) for step in keep)
 
     @property
@@ -196,19 +196,19 @@ class Pipeline(Steps):
     def batched(self) -> bool:
         """Whether elements are batches. Internal to recordkit."""
         last = next(
-            (step for step in reversed(self.steps) if isinstance(step, Group | _sequential_steps.Unbatch)), None
+            (step for step in reversed(self.steps) if isinstance(step, BatchStep | _sequential_steps.Unbatch)), None
         )
         if last is not None:
-            return isinstance(last, Group)
+            return isinstance(last, BatchStep)
         return any(pipe.batched for pipe in _pipes_in(self.source))
 
     def _of(self, joint: Zip | Concat | Mix) -> Pipeline:
         """Return a pipeline of several."""
-        return Pipeline(_Joint(joint))
+        return Pipeline(CombinedSource(joint))
 
     def for_worker(self, first: int, step: int) -> Pipeline:
         """Return element `first` and every `step`-th after it: the share of a worker. Internal to recordkit."""
-        return replace(self, every=(first, step), _epochs=_Epochs(self._epochs.next), _profile=Profile())
+        return replace(self, every=(first, step), _epochs=_EpochCounter(self._epochs.next), _profile=Profile())
 
     # --- Caching
 
@@ -226,7 +226,7 @@ class Pipeline(Steps):
         if folder is not None and not os.path.exists(folder) and is_lone_file(folder):  # noqa: PTH110 - where nothing may be looked at, nothing is there
             message = f"{folder}: a cache is a folder, and this is the name of a record file\n  Give it another name."
             raise StorageError(message, path=str(folder))
-        return Pipeline(Cached(self, folder, room, fingerprint(facts), repr(self)), workers=self.workers)
+        return Pipeline(CacheSource(self, folder, room, fingerprint(facts), repr(self)), workers=self.workers)
 
     def permissions(self) -> int | None:
         """Return the permissions that all files allow which the elements come from; None if there are none."""
@@ -237,7 +237,7 @@ class Pipeline(Steps):
 
     def _functions(self) -> Iterator[Any]:
         """Yield the functions of the user's that have a part in the elements."""
-        if isinstance(self.source, Generated):
+        if isinstance(self.source, GeneratorSource):
             yield self.source.function
         if (parse := getattr(getattr(self.source, "making", None), "parse", None)) is not None:
             yield parse
@@ -283,11 +283,11 @@ def from_generator(function: Callable[[], Iterable[Any]], schema: Schema | Mappi
     array([0, 1, 2], dtype=int32)
     """
     declared = schema if schema is None or isinstance(schema, Schema) else Schema(schema)
-    return Pipeline(Generated(function_of(function, "from_generator"), declared))
+    return Pipeline(GeneratorSource(function_of(function, "from_generator"), declared))
 
 
 @dataclass(frozen=True)
-class _Joint:
+class CombinedSource:
     """Several pipelines as one source."""
 
     joint: Any
@@ -298,9 +298,9 @@ class _Joint:
         """What people call it."""
         return f"{type(self.joint).__name__}({', '.join(repr(pipe) for pipe in self.joint.pipes)})"
 
-    def blocks(self, mark: Mark, epoch: int) -> Generator[Block, None, None]:
+    def blocks(self, mark: Mark, epoch: int) -> Generator[ElementBlock, None, None]:
         """Yield the elements behind a mark."""
-        blocks: Generator[Block, None, None] = self.joint.blocks(mark, epoch)
+        blocks: Generator[ElementBlock, None, None] = self.joint.blocks(mark, epoch)
         return blocks
 
     def count(self) -> int | None:
@@ -318,9 +318,9 @@ class _Joint:
 
 def _pipes_in(source: Any) -> tuple[Pipeline, ...]:
     """Return the pipelines whose elements a source gives."""
-    if isinstance(source, Cached):
+    if isinstance(source, CacheSource):
         return (source.upstream,)
-    return source.joint.pipes if isinstance(source, _Joint) else ()
+    return source.joint.pipes if isinstance(source, CombinedSource) else ()
 
 
 def _cannot_order(step: Any, source: Any, before: list[Any]) -> StateError:

@@ -11,23 +11,23 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from recordkit.engines import AUTO, Processes, Workers, in_processes, side_by_side
+from recordkit.engines import AUTO, Processes, Workers, map_in_processes, map_in_threads
 from recordkit.engines import count as worker_count
 
 from . import _order, _sequential_steps
-from ._element_steps import Filter, Group, Map, MapBatches, Section, aligned
-from ._elements import Block, whole
-from ._order import ENDLESS, Interleave, Order, Shuffle
-from ._reading import InTurn, Ordered
+from ._element_steps import BatchStep, Filter, Map, MapBatches, Section, aligned
+from ._elements import ElementBlock, traced
+from ._order import ENDLESS, EpochOrder, Interleave, Shuffle
+from ._reading import OrderedReader, SequentialReader
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
-    from ._combine import Flowing
+    from ._combine import BlockProducer
     from ._elements import Mark
     from ._profile import Profile
 
-    Blocks = Generator[Block, None, None]
+    Blocks = Generator[ElementBlock, None, None]
 
 _ROW_BYTES = 256 << 10
 _BUFFERED_BYTES = 2 << 20
@@ -35,14 +35,14 @@ _NO_END = ENDLESS >> 31  # of what is endless, a rank gets no less
 _FEW = 256  # rows, where a function is called with each
 
 ORDER_ONLY = Shuffle, Interleave
-ORDER = (*ORDER_ONLY, _order.Take, _order.Skip, _order.Shard, _order.Repeat)
+ORDER = (*ORDER_ONLY, _order.TakeStep, _order.SkipStep, _order.ShardStep, _order.RepeatStep)
 
 UNCHANGED = (*ORDER, Filter, _sequential_steps.BufferShuffle, _sequential_steps.Prefetch)  # elements are what they were
 
 
 def is_alone(step: Any) -> bool:
     """Return whether a step looks at each element alone."""
-    return hasattr(step, "apply") and not isinstance(step, Group)
+    return hasattr(step, "apply") and not isinstance(step, BatchStep)
 
 
 def divided(source: Any, steps: Sequence[Any]) -> tuple[list[tuple[int, Any]], list[tuple[int, Any]]]:
@@ -56,10 +56,10 @@ def divided(source: Any, steps: Sequence[Any]) -> tuple[list[tuple[int, Any]], l
 
 
 @dataclass(frozen=True)
-class Staged:
+class StagedBlocks:
     """A stage behind others."""
 
-    upstream: Flowing
+    upstream: BlockProducer
     stage: Any
 
     def blocks(self, mark: Mark, epoch: int) -> Blocks:
@@ -72,14 +72,14 @@ class Staged:
 
 
 @dataclass(frozen=True)
-class Sectioned:
+class SectionBlocks:
     """Steps that look at each element alone, behind a stage."""
 
-    upstream: Flowing
+    upstream: BlockProducer
     section: Section
     workers: Workers
     profile: Profile
-    origin: Origin | None = None
+    origin: RecordOrigin | None = None
 
     def blocks(self, mark: Mark, epoch: int) -> Blocks:
         """Yield what the steps make of each block."""
@@ -87,7 +87,7 @@ class Sectioned:
         if isinstance(self.workers, Processes):
             yield from self._by_processes(blocks, self.workers.count)
             return
-        with closing(side_by_side(blocks, self._made, worker_count(self.workers), grow=self.workers == AUTO)) as made:
+        with closing(map_in_threads(blocks, self._made, worker_count(self.workers), grow=self.workers == AUTO)) as made:
             for block, piece, seconds in made:
                 yield from self._given(block, piece, seconds)
 
@@ -99,15 +99,15 @@ class Sectioned:
                 marks.append(block)
                 yield block.values, block.marks[0]
 
-        alone = Alone(self.section, self.origin)
-        with closing(blocks), closing(in_processes(values(), alone, count)) as made:
+        alone = SectionTask(self.section, self.origin)
+        with closing(blocks), closing(map_in_processes(values(), alone, count)) as made:
             for piece, seconds in made:
                 yield from self._given(marks.pop(0), piece, seconds)
 
-    def _made(self, block: Block) -> Any:
-        return (block, *Alone(self.section, self.origin)((block.values, block.marks[0])))
+    def _made(self, block: ElementBlock) -> Any:
+        return (block, *SectionTask(self.section, self.origin)((block.values, block.marks[0])))
 
-    def _given(self, block: Block, piece: Any, seconds: list[float]) -> Blocks:
+    def _given(self, block: ElementBlock, piece: Any, seconds: list[float]) -> Blocks:
         self.profile.note(self.section, piece, seconds, 0.0)
         if len(piece.values):
             yield piece.block(block.marks)
@@ -121,7 +121,7 @@ class Sectioned:
 
 
 @dataclass(frozen=True)
-class Origin:
+class RecordOrigin:
     """Records that come as they lie, from number `first` on."""
 
     source: Any
@@ -129,11 +129,11 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Alone:
+class SectionTask:
     """Carries out steps on elements that were handed over, of which only some are known where they came from."""
 
     section: Section
-    origin: Origin | None = None
+    origin: RecordOrigin | None = None
 
     def __call__(self, thing: tuple[Any, Mark]) -> Any:
         """Return what elements become, with the mark of the first."""
@@ -144,12 +144,12 @@ class Alone:
                 return f"element {i} of {len(values)}"
             return str(self.origin.source.place(self.origin.first + mark - 1 + i))
 
-        return self.section.run(whole(values), place)
+        return self.section.run(traced(values), place)
 
 
 def _counted(step: Any, count: int | None) -> int | None:
     """Return how many elements a step makes of so many."""
-    if isinstance(step, Group) and count is not None:
+    if isinstance(step, BatchStep) and count is not None:
         return count // step.size if step.drop_last else -(-count // step.size)
     if isinstance(step, ORDER) and count is not None:
         count = step.count(count)
@@ -174,7 +174,7 @@ def asked(steps: Sequence[Any]) -> list[Workers]:
     return [step.workers for step in steps if isinstance(step, Map | MapBatches | Filter) and step.workers != AUTO]
 
 
-def planned(source: Any, steps: Sequence[Any], workers: Workers, profile: Profile, every: Any = None) -> Flowing:
+def planned(source: Any, steps: Sequence[Any], workers: Workers, profile: Profile, every: Any = None) -> BlockProducer:
     """Return what gives the blocks of a pipeline.
 
     Args:
@@ -185,7 +185,7 @@ def planned(source: Any, steps: Sequence[Any], workers: Workers, profile: Profil
         every: Of the last elements only number `every[0]`, and from there each `every[1]`-th.
     """
     order, rest = divided(source, steps)
-    flowing: Flowing
+    flowing: BlockProducer
     if not hasattr(source, "stream"):
         flowing, left = source, rest
     elif in_turn([step for _, step in order]) and (every is None or not _can_be_left_out(source, rest)):
@@ -195,16 +195,16 @@ def planned(source: Any, steps: Sequence[Any], workers: Workers, profile: Profil
     while left:
         section, left = _section(left)
         if section.steps:
-            flowing = Sectioned(flowing, section, workers_of(section.steps, workers), profile)
+            flowing = SectionBlocks(flowing, section, workers_of(section.steps, workers), profile)
         if left:
-            flowing, left = Staged(flowing, left[0][1]), left[1:]
-    return flowing if every is None else Staged(flowing, _sequential_steps.EveryOne(*every))
+            flowing, left = StagedBlocks(flowing, left[0][1]), left[1:]
+    return flowing if every is None else StagedBlocks(flowing, _sequential_steps.EveryOne(*every))
 
 
 def in_turn(order: Sequence[Any]) -> bool:
     """Return whether records come as they lie, whatever is left out at both ends, and repeated at most."""
-    inner = order[:-1] if order and isinstance(order[-1], _order.Repeat) else order
-    return all(isinstance(step, _order.Take | _order.Skip) for step in inner)
+    inner = order[:-1] if order and isinstance(order[-1], _order.RepeatStep) else order
+    return all(isinstance(step, _order.TakeStep | _order.SkipStep) for step in inner)
 
 
 def _section(steps: list[tuple[int, Any]]) -> tuple[Section, list[tuple[int, Any]]]:
@@ -217,7 +217,7 @@ def _as_section(steps: list[tuple[int, Any]]) -> Section:
     return Section(tuple(step for _, step in steps), tuple(number for number, _ in steps))
 
 
-def _head_section(source: Any, steps: list[tuple[int, Any]]) -> tuple[Section, Group | None, list[tuple[int, Any]]]:
+def _head_section(source: Any, steps: list[tuple[int, Any]]) -> tuple[Section, BatchStep | None, list[tuple[int, Any]]]:
     """Return the steps that are done with records at once: batches too, if it is known which records they have."""
     group = aligned([step for _, step in steps if hasattr(step, "apply")]) if source.exact else None
     stop = 0
@@ -230,12 +230,12 @@ def _head_section(source: Any, steps: list[tuple[int, Any]]) -> tuple[Section, G
     return _as_section(steps[:stop]), group, steps[stop:]
 
 
-def _in_turn(source: Any, order: Any, rest: Any, workers: Workers, profile: Profile) -> tuple[Flowing, Any]:
+def _in_turn(source: Any, order: Any, rest: Any, workers: Workers, profile: Profile) -> tuple[BlockProducer, Any]:
     first, stop, repeat = 0, None, []
     for number, step in order:
-        if isinstance(step, _order.Skip):
+        if isinstance(step, _order.SkipStep):
             first += step.elements
-        elif isinstance(step, _order.Take):
+        elif isinstance(step, _order.TakeStep):
             end = first + step.elements
             stop = end if stop is None else min(stop, end)
         else:
@@ -251,12 +251,12 @@ def _in_turn(source: Any, order: Any, rest: Any, workers: Workers, profile: Prof
         size = max(size, min(left[0][1].buffer // 4, _BUFFERED_BYTES // source.mean_bytes))
     size = min(size, getattr(source, "most", None) or size)
     if not any(isinstance(step, Map | Filter) for step in section.steps) and not asked(section.steps):
-        return _Head(InTurn(source, first, stop, section, size, workers, profile)), repeat + left
+        return _Head(SequentialReader(source, first, stop, section, size, workers, profile)), repeat + left
     # Nobody knows how long a function takes: it has workers of its own, however little there is to read. One that takes
     # columns is done before they could be handed over.
-    head = _Head(InTurn(source, first, stop, Section(), size, workers, profile))
-    origin = Origin(source, first) if source.exact else None
-    return Sectioned(head, section, workers_of(section.steps, workers), profile, origin), repeat + left
+    head = _Head(SequentialReader(source, first, stop, Section(), size, workers, profile))
+    origin = RecordOrigin(source, first) if source.exact else None
+    return SectionBlocks(head, section, workers_of(section.steps, workers), profile, origin), repeat + left
 
 
 def _can_be_left_out(source: Any, rest: list[tuple[int, Any]]) -> bool:
@@ -278,13 +278,13 @@ def is_moot(order: Sequence[Any]) -> bool:
 
 def _ordered(
     source: Any, order: Any, rest: Any, workers: Workers, profile: Profile, every: Any
-) -> tuple[Flowing, Any, Any]:
+) -> tuple[BlockProducer, Any, Any]:
     section, group, left = _head_section(source, rest)
     ops = tuple(step for _, step in order)
     ops = ops[1:] if is_moot(ops) else ops
     early = every if _can_be_left_out(source, rest) else None
     unit = group.size if group is not None else 1
-    head = Ordered(source, ops, section, unit, workers_of(section.steps, workers), profile, early)
+    head = OrderedReader(source, ops, section, unit, workers_of(section.steps, workers), profile, early)
     return _Head(head), left, None if early is not None else every
 
 
@@ -292,7 +292,7 @@ def _ordered(
 class _Head:
     """Records and how many elements their steps make of them."""
 
-    records: Ordered | InTurn
+    records: OrderedReader | SequentialReader
 
     def blocks(self, mark: Mark, epoch: int) -> Blocks:
         """Yield what steps make of the records behind a mark."""
@@ -311,17 +311,17 @@ class _Head:
 def any_ranks(source: Any, steps: Sequence[Any]) -> str | None:
     """Return which step ties a state to the ranks that it is of; None if none does."""
     order, rest = divided(source, steps)
-    shards = [number for number, step in enumerate(steps) if isinstance(step, _order.Shard)]
+    shards = [number for number, step in enumerate(steps) if isinstance(step, _order.ShardStep)]
     if not shards:
         return None
     ops = tuple(step for _, step in order)
-    if not Order(0, ops, source).any_ranks:
+    if not EpochOrder(0, ops, source).any_ranks:
         return "shard with other steps behind it that change the order"
     if not getattr(source, "exact", True):
         return "on_error, by which records are passed over,"
     group = aligned([step for _, step in rest if hasattr(step, "apply")])
     for number, step in rest:
         fine = (is_alone(step) and step.keeps) or step is group or isinstance(step, _sequential_steps.Prefetch)
-        if (not fine and number > min(shards)) or isinstance(step, _order.Shard):
+        if (not fine and number > min(shards)) or isinstance(step, _order.ShardStep):
             return str(step)
     return None

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from recordkit.engines import Crew
+    from recordkit.engines import OrderedThreadPool
 
     from ._element_steps import Section
-    from ._elements import Piece
+    from ._elements import TracedElements
 
 READING = -1
 
@@ -38,7 +38,7 @@ class Profile:
     waited: float = 0.0
     used: float = 0.0
     given: int = 0
-    _crews: list[weakref.ref[Crew]] = field(default_factory=list)
+    _crews: list[weakref.ref[OrderedThreadPool]] = field(default_factory=list)
     _left: float | None = None
 
     def __getstate__(self) -> tuple[()]:
@@ -47,12 +47,12 @@ class Profile:
     def __setstate__(self, state: tuple[()]) -> None:
         self.__init__()  # type: ignore[misc]
 
-    def watch(self, crew: Crew) -> None:
+    def watch(self, crew: OrderedThreadPool) -> None:
         """Look at how many results of a crew lie ready."""
         self._crews = [known for known in self._crews if known() is not None]
         self._crews.append(weakref.ref(crew))
 
-    def note(self, section: Section, piece: Piece, seconds: Sequence[float], reading: float) -> None:
+    def note(self, section: Section, piece: TracedElements, seconds: Sequence[float], reading: float) -> None:
         """Take note of what some elements took."""
         self.add(READING, piece.taken, reading)
         for number, each in zip(section.numbers, seconds, strict=False):

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from recordkit.engines import AUTO, Crew, Processes, Workers, in_processes
+from recordkit.engines import AUTO, OrderedThreadPool, Processes, Workers, map_in_processes
 from recordkit.engines import count as worker_count
 
-from ._elements import Block, Piece, Told, joined, number_of, parts_of
-from ._order import Every, Facts, Order
+from ._elements import ElementBlock, LazyMarks, TracedElements, joined, number_of, parts_of
+from ._order import EpochOrder, Facts, StridedOrder
 from ._sequential_steps import check_even
 from ._windows import Window, has_small_rows, read
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ._elements import Mark
     from ._profile import Profile
 
-    Blocks = Generator[Block, None, None]
+    Blocks = Generator[ElementBlock, None, None]
 
 _BLOCK_SECONDS = 0.03  # so long takes a block: longer and the first one is late, shorter and there is more to hand over
 _FIRST_BLOCK = 64
@@ -35,20 +35,20 @@ _BLOCK_BYTES = 6 << 20
 _PADDED_BLOCK_BYTES = 2 << 20  # lists that are filled up become several times as large
 
 
-class Loaded(Protocol):
+class LoadedRecords(Protocol):
     """Records that were read, to be made something of."""
 
-    def piece(self, start: int, stop: int) -> Piece:
+    def piece(self, start: int, stop: int) -> TracedElements:
         """Return records [start, stop) of them as elements; those that are damaged may be lacking."""
         ...
 
 
-class Span(NamedTuple):
+class PlaceRange(NamedTuple):
     """Places [first, stop) of an order, and what was read of them, or is still to be."""
 
     first: int
     stop: int
-    loaded: tuple[tuple[Loaded, int, int], ...] = ()
+    loaded: tuple[tuple[LoadedRecords, int, int], ...] = ()
 
 
 class Source(Facts, Protocol):
@@ -87,13 +87,13 @@ class Source(Facts, Protocol):
         """Take notice that so many records will be loaded, from anywhere."""
         ...
 
-    def load(self, numbers: NDArray[np.int64]) -> Loaded:
+    def load(self, numbers: NDArray[np.int64]) -> LoadedRecords:
         """Read records."""
         ...
 
     def stream(
         self, first: int, count: int | None, size: int, section: Section, workers: int
-    ) -> Iterator[tuple[Piece, list[float], float]]:
+    ) -> Iterator[tuple[TracedElements, list[float], float]]:
         """Yield what becomes of records from number `first` on, `size` at a time.
 
         With it come the seconds that each step took, and those of decoding.
@@ -110,7 +110,7 @@ class Source(Facts, Protocol):
 
 
 @dataclass
-class Sizes:
+class BlockSizer:
     """How many records are taken at a time: fewer where they take long, and whole batches."""
 
     unit: int
@@ -129,37 +129,37 @@ class Sizes:
 
 
 @dataclass(frozen=True)
-class Fetch:
+class RangeReader:
     """Records in an order, and what steps make of them. Can be pickled, to be done by processes."""
 
     source: Source
-    order: Order | Every
+    order: EpochOrder | StridedOrder
     section: Section
 
-    def make(self, span: Span) -> tuple[Piece, list[float], float]:
+    def make(self, span: PlaceRange) -> tuple[TracedElements, list[float], float]:
         """Return what the places of a span become, how many seconds each step took, and reading and decoding."""
         begun = time.perf_counter()
         parts = span.loaded or ((self.source.load(self.order.numbers(*span[:2])), 0, span.stop - span.first),)
         piece = _one([loaded.piece(start, stop) for loaded, start, stop in parts])
         reading = time.perf_counter() - begun
         reading += sum(loaded.seconds * (stop - start) for loaded, start, stop in parts if isinstance(loaded, Window))
-        return (*self.section.run(piece, _Numbers(self, span.first).place), reading)
+        return (*self.section.run(piece, _PlaceNames(self, span.first).place), reading)
 
 
-def _one(pieces: list[Piece]) -> Piece:
+def _one(pieces: list[TracedElements]) -> TracedElements:
     if len(pieces) == 1:
         return pieces[0]
     taken, ends = 0, []
     for piece in pieces:
         ends += [end + taken for end in piece.ends]
         taken += piece.taken
-    return Piece(joined([piece.values for piece in pieces]), ends, taken)
+    return TracedElements(joined([piece.values for piece in pieces]), ends, taken)
 
 
-class _Numbers:
+class _PlaceNames:
     """Names the places of a span, if anybody asks."""
 
-    def __init__(self, fetch: Fetch, first: int) -> None:
+    def __init__(self, fetch: RangeReader, first: int) -> None:
         self._fetch = fetch
         self._first = first
 
@@ -183,7 +183,12 @@ class Spans:
     """
 
     def __init__(
-        self, fetch: Fetch, sizes: Sizes, ahead: int | None = None, at_first: int | None = None, threads: int = 1
+        self,
+        fetch: RangeReader,
+        sizes: BlockSizer,
+        ahead: int | None = None,
+        at_first: int | None = None,
+        threads: int = 1,
     ) -> None:
         self._fetch = fetch
         self._sizes = sizes
@@ -191,12 +196,12 @@ class Spans:
         self._asked = ahead if at_first is None else at_first
         self._lock = threading.Lock()
         self._at = 0
-        self._loaded: list[tuple[int, int, Loaded]] = []
+        self._loaded: list[tuple[int, int, LoadedRecords]] = []
         self._next: tuple[int, int, Future[Any]] | None = None
         self._pool = ThreadPoolExecutor(threads, "recordkit-ahead") if ahead else None
         self.failure: BaseException | None = None
 
-    def take(self) -> tuple[int, int, Span] | None:
+    def take(self) -> tuple[int, int, PlaceRange] | None:
         """Return the next places; None at the end, and behind a failure."""
         with self._lock:
             first, stop = self._at, min(self._fetch.order.count, self._at + self._sizes.size)
@@ -208,14 +213,14 @@ class Spans:
                 self.failure = error
                 return None
             self._at = stop
-            return first, stop - first, Span(first, stop, loaded)
+            return first, stop - first, PlaceRange(first, stop, loaded)
 
-    def all(self) -> Iterator[Span]:
+    def all(self) -> Iterator[PlaceRange]:
         """Yield all spans."""
         while (taken := self.take()) is not None:
             yield taken[2]
 
-    def _read(self, first: int, stop: int) -> tuple[tuple[Loaded, int, int], ...]:
+    def _read(self, first: int, stop: int) -> tuple[tuple[LoadedRecords, int, int], ...]:
         while not self._loaded or self._loaded[-1][1] < stop:
             start, end, coming = self._next or self._ask(self._loaded[-1][1] if self._loaded else 0)
             self._next = None
@@ -236,7 +241,7 @@ class Spans:
         self._asked = min(self._ahead, 2 * self._asked)
         return first, stop, self._pool.submit(self._load, first, stop)
 
-    def _load(self, first: int, stop: int) -> Loaded | Future[Window]:
+    def _load(self, first: int, stop: int) -> LoadedRecords | Future[Window]:
         source, numbers = self._fetch.source, self._fetch.order.numbers(first, stop)
         assert self._pool is not None
         return read(source, numbers, self._pool) if self._small_rows else source.load(numbers)
@@ -252,7 +257,7 @@ class Spans:
 
 
 @dataclass(frozen=True)
-class Ordered:
+class OrderedReader:
     """Records in the order that a chain of operations tells."""
 
     source: Source
@@ -263,15 +268,15 @@ class Ordered:
     profile: Profile
     every: tuple[int, int] | None = None
 
-    def order(self, mark: Mark, epoch: int) -> Order | Every:
+    def order(self, mark: Mark, epoch: int) -> EpochOrder | StridedOrder:
         """Return the order from a mark on."""
         number = 0
         if self.every is not None:
             mark, number = parts_of(mark, None, 0)
-        order = Order.at(self.source.count(), self.ops, self.source, epoch, mark)
+        order = EpochOrder.at(self.source.count(), self.ops, self.source, epoch, mark)
         for count, shard in order.shards():
             check_even(count, shard)
-        return order if self.every is None else Every(order, self.unit, *self.every, number)
+        return order if self.every is None else StridedOrder(order, self.unit, *self.every, number)
 
     def count(self) -> int | None:
         """Return how many records are given."""
@@ -280,19 +285,19 @@ class Ordered:
     def blocks(self, mark: Mark, epoch: int) -> Blocks:
         """Yield what steps make of the records behind a mark."""
         order, source = self.order(mark, epoch), self.source
-        fetch = Fetch(source, order, self.section)
+        fetch = RangeReader(source, order, self.section)
         size = _PADDED_BLOCK_BYTES if self.section.pads else _BLOCK_BYTES
-        sizes = Sizes(self.unit, max(1, size // source.mean_bytes))
+        sizes = BlockSizer(self.unit, max(1, size // source.mean_bytes))
         if isinstance(self.workers, Processes):
             spans = Spans(fetch, sizes)
-            yield from self._marked(in_processes(spans.all(), fetch.make, self.workers.count), order, sizes)
+            yield from self._marked(map_in_processes(spans.all(), fetch.make, self.workers.count), order, sizes)
             return
         count, (ahead, at_first) = worker_count(self.workers), self._ahead()
         if ahead is None:
             source.expect(order.count)
         spans = Spans(fetch, sizes, ahead, at_first, count)
         grow = self.workers == AUTO and bool(self.section.steps)
-        crew = Crew(count, spans.take, fetch.make, lambda: spans.failure, grow=grow)
+        crew = OrderedThreadPool(count, spans.take, fetch.make, lambda: spans.failure, grow=grow)
         self.profile.watch(crew)
         try:
             yield from self._marked(crew.results(), order, sizes)
@@ -308,19 +313,24 @@ class Ordered:
         ahead, first = (None if size is None else max(1, size // mean) for size in sizes)
         return ahead, first
 
-    def _marked(self, made: Iterator[tuple[Piece, list[float], float]], order: Order | Every, sizes: Sizes) -> Blocks:
+    def _marked(
+        self,
+        made: Iterator[tuple[TracedElements, list[float], float]],
+        order: EpochOrder | StridedOrder,
+        sizes: BlockSizer,
+    ) -> Blocks:
         at = 0
         for piece, seconds, reading in made:
             self.profile.note(self.section, piece, seconds, reading)
             sizes.learn(piece.taken, sum(seconds) + reading)
-            marks = Told(range(at + 1, at + piece.taken + 1), order.mark)
+            marks = LazyMarks(range(at + 1, at + piece.taken + 1), order.mark)
             at += piece.taken
             if len(piece.values):
                 yield piece.block(marks)
 
 
 @dataclass(frozen=True)
-class InTurn:
+class SequentialReader:
     """Records as they lie, one file after the other."""
 
     source: Source

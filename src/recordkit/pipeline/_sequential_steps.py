@@ -20,28 +20,28 @@ from recordkit.engines import AUTO
 from recordkit.errors import SchemaError
 
 from . import _order
-from ._elements import Block, Told, cut, cut_block, each, elements, joined, number_of, parts_of
+from ._elements import ElementBlock, LazyMarks, cut, cut_block, each, elements, joined, number_of, parts_of
 from ._order import REST, SLOTS, permuted
-from ._shuffle_buffer import Buffer
+from ._shuffle_buffer import ShuffleBuffer
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
 
     from ._elements import Mark, Upstream, Values
 
-    Blocks = Generator[Block, None, None]
+    Blocks = Generator[ElementBlock, None, None]
 
 _DRAWN = 1 << 62
 _MOST_AHEAD = 16
 
 
-def wrapped(marks: Sequence[Mark], behind: Any) -> Told:
+def wrapped(marks: Sequence[Mark], behind: Any) -> LazyMarks:
     """Return marks with what a stage adds to each: `behind(i, mark)`."""
-    return Told(range(len(marks)), lambda i: behind(i, marks[i]))
+    return LazyMarks(range(len(marks)), lambda i: behind(i, marks[i]))
 
 
 @dataclass(frozen=True)
-class Unbatch(_order.Said):
+class Unbatch(_order.StepRepr):
     """The rows of each element: of a batch, a list, or an array."""
 
     def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
@@ -51,9 +51,9 @@ class Unbatch(_order.Said):
             for element, after in each(blocks):
                 rows = rows_of(element)
                 count = len(rows)
-                marks = Told(range(1, count + 1), _mark_within(before, after, count))
+                marks = LazyMarks(range(1, count + 1), _mark_within(before, after, count))
                 if given < count:
-                    yield cut_block(Block(rows, marks), given, count)
+                    yield cut_block(ElementBlock(rows, marks), given, count)
                 before, given = after, 0
 
 
@@ -87,7 +87,7 @@ def _rows_across(columns: Iterable[Any]) -> list[tuple[Any, ...]]:
 
 
 @dataclass(frozen=True)
-class Enumerate(_order.Said):
+class Enumerate(_order.StepRepr):
     """Each element with its number."""
 
     def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
@@ -97,11 +97,11 @@ class Enumerate(_order.Said):
             for block in blocks:
                 first, number = number, number + len(block.values)
                 pairs = list(enumerate(elements(block.values), first))
-                yield Block(pairs, wrapped(block.marks, lambda i, mark, first=first: [mark, first + i + 1]))
+                yield ElementBlock(pairs, wrapped(block.marks, lambda i, mark, first=first: [mark, first + i + 1]))
 
 
 @dataclass(frozen=True)
-class Take(_order.Take):
+class TakeStep(_order.TakeStep):
     """The first elements, counted as they come."""
 
     def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
@@ -113,13 +113,15 @@ class Take(_order.Take):
             for block in blocks:
                 first, given = given, given + len(block.values)
                 taken = cut_block(block, 0, self.elements - first)
-                yield Block(taken.values, wrapped(taken.marks, lambda i, mark, first=first: [mark, first + i + 1]))
+                yield ElementBlock(
+                    taken.values, wrapped(taken.marks, lambda i, mark, first=first: [mark, first + i + 1])
+                )
                 if given >= self.elements:
                     return
 
 
 @dataclass(frozen=True)
-class Skip(_order.Skip):
+class SkipStep(_order.SkipStep):
     """All but the first elements, counted as they come."""
 
     def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
@@ -134,7 +136,7 @@ class Skip(_order.Skip):
 
 
 @dataclass(frozen=True)
-class Repeat(_order.Repeat):
+class RepeatStep(_order.RepeatStep):
     """Everything again, each pass as an epoch of its own."""
 
     def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
@@ -145,14 +147,16 @@ class Repeat(_order.Repeat):
             with closing(upstream(before, self.epoch(epoch, number))) as blocks:
                 for block in blocks:
                     any_given = any_given or bool(len(block.values))
-                    yield Block(block.values, wrapped(block.marks, lambda i, mark, number=number: [number, mark]))
+                    yield ElementBlock(
+                        block.values, wrapped(block.marks, lambda i, mark, number=number: [number, mark])
+                    )
             if not any_given and self.times is None:
                 return  # nothing, however often; counted passes go on: a generator may yield more the next time
             number, before = number + 1, None
 
 
 @dataclass(frozen=True)
-class Shard(_order.Shard):
+class ShardStep(_order.ShardStep):
     """Every `world`-th element, counted as they come."""
 
     def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
@@ -163,7 +167,7 @@ class Shard(_order.Shard):
             for element, last in each(blocks):
                 held.append(element)
                 if len(held) == self.world:
-                    yield Block([held[self.rank]], [last])
+                    yield ElementBlock([held[self.rank]], [last])
                     held = []
         if not held or self.uneven == "drop":
             return
@@ -171,7 +175,7 @@ class Shard(_order.Shard):
             raise _uneven(len(held), self.world)
         with closing(_endless(upstream, epoch)) as firsts:  # what comes first comes once more
             again = list(islice(firsts, self.world))
-        yield Block([(held + again)[self.rank]], [last])
+        yield ElementBlock([(held + again)[self.rank]], [last])
 
 
 def _endless(upstream: Upstream, epoch: int) -> Generator[Any, None, None]:
@@ -190,7 +194,7 @@ def _uneven(left: int, world: int) -> SchemaError:
 
 
 @dataclass(frozen=True)
-class EveryOne(_order.Said):
+class EveryOne(_order.StepRepr):
     """Element `first`, and from there every `step`-th."""
 
     first: int
@@ -204,12 +208,12 @@ class EveryOne(_order.Said):
                 start = (self.first - number) % self.step
                 for i in range(start, len(block.values), self.step):
                     only = cut_block(block, i, i + 1)
-                    yield Block(only.values, [[only.marks[0], number + i + 1]])
+                    yield ElementBlock(only.values, [[only.marks[0], number + i + 1]])
                 number += len(block.values)
 
 
 @dataclass(frozen=True)
-class BufferShuffle(_order.Said):
+class BufferShuffle(_order.StepRepr):
     """A random one of `buffer` elements, in whose place comes the next."""
 
     seed: int
@@ -223,7 +227,7 @@ class BufferShuffle(_order.Said):
             count = len(values)
             if at + count > given:
                 numbers = range(at + 1, at + count + 1)
-                yield cut_block(Block(values, Told(numbers, int)), given - at, count)
+                yield cut_block(ElementBlock(values, LazyMarks(numbers, int)), given - at, count)
             at += count
 
     def _shuffled(self, upstream: Upstream, epoch: int) -> Generator[Values, None, None]:
@@ -239,15 +243,15 @@ class BufferShuffle(_order.Said):
         if len(buffer):
             yield buffer.in_order(permuted(np.arange(len(buffer)), len(buffer), self.seed, epoch, REST))
 
-    def _filled(self, values: Iterator[Values]) -> tuple[Buffer, Values]:
+    def _filled(self, values: Iterator[Values]) -> tuple[ShuffleBuffer, Values]:
         """Return the first elements as a buffer, and those that came with the last of them."""
         held, room = [], self.buffer
         for some in values:
             held.append(cut(some, 0, room))
             if len(some) >= room:
-                return Buffer(joined(held)), cut(some, room, len(some))
+                return ShuffleBuffer(joined(held)), cut(some, room, len(some))
             room -= len(some)
-        return Buffer(joined(held) if held else []), []
+        return ShuffleBuffer(joined(held) if held else []), []
 
 
 def _gathered(values: Iterable[Values], most: int) -> Generator[list[Values], None, None]:
@@ -275,28 +279,28 @@ def _gathered(values: Iterable[Values], most: int) -> Generator[list[Values], No
 
 
 @dataclass(frozen=True)
-class Prefetch(_order.Said):
+class Prefetch(_order.StepRepr):
     """Elements made before they are asked for, by a thread of its own."""
 
     elements: int | str = AUTO
 
     def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
         """Yield the same blocks."""
-        ahead = _Ahead(upstream(mark, epoch), self.elements)
+        ahead = _PrefetchThread(upstream(mark, epoch), self.elements)
         try:
             yield from ahead.blocks()
         finally:
             ahead.stop()
 
 
-class _Ahead:
+class _PrefetchThread:
     """A thread that goes through blocks, at most so many elements ahead of who takes them."""
 
     def __init__(self, blocks: Blocks, limit: int | str) -> None:
         self._source = blocks
         self._auto = limit == AUTO
         self._limit = 2 if self._auto else int(limit)
-        self._ready: deque[Block] = deque()
+        self._ready: deque[ElementBlock] = deque()
         self._size = 0
         self._change = threading.Condition()
         self._ended = self._stopped = False
@@ -348,7 +352,7 @@ class _Ahead:
         self._thread.join(1.0)
 
 
-def check_even(count: int, shard: _order.Shard) -> None:
+def check_even(count: int, shard: _order.ShardStep) -> None:
     """Raise if the elements do not come out even and that was to be an error."""
     if shard.uneven == "error" and count % shard.world:
         raise _uneven(count % shard.world, shard.world)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     _Kind = tuple[np.dtype[Any], tuple[int, ...]]
 
 
-class Buffer:
+class ShuffleBuffer:
     """Elements in slots.
 
     Args:
@@ -31,7 +31,7 @@ class Buffer:
 
     def __init__(self, values: Values) -> None:
         self._size = len(values)
-        self._held = _Columns(values) if isinstance(values, Batch) else list(values)
+        self._held = _SlotColumns(values) if isinstance(values, Batch) else list(values)
 
     def __len__(self) -> int:
         return self._size
@@ -39,7 +39,7 @@ class Buffer:
     def swapped(self, parts: Sequence[Values], slots: NDArray[np.int64]) -> Values:
         """Put the elements of all parts into slots, one after the other, and return what was in them."""
         held = self._held
-        if isinstance(held, _Columns):
+        if isinstance(held, _SlotColumns):
             batches = [part for part in parts if isinstance(part, Batch) and part.names == held.names]
             if len(batches) == len(parts):
                 return self._swapped_columns(held, batches, slots)
@@ -51,21 +51,21 @@ class Buffer:
             held[slot] = value
         return given
 
-    def _swapped_columns(self, held: _Columns, batches: list[Batch], slots: NDArray[np.int64]) -> Batch:
+    def _swapped_columns(self, held: _SlotColumns, batches: list[Batch], slots: NDArray[np.int64]) -> Batch:
         if all(map(held.fits, batches)):
             return held.swapped(batches, slots)
         given, kept = _exchanged([held.batch(), *batches], slots)
-        self._held = _Columns(kept)
+        self._held = _SlotColumns(kept)
         return given
 
     def in_order(self, places: NDArray[np.int64]) -> Values:
         """Return what is in these slots."""
-        if isinstance(self._held, _Columns):
+        if isinstance(self._held, _SlotColumns):
             return _picked(self._held.batch(), places)
         return [self._held[place] for place in places.tolist()]
 
 
-class _Columns:
+class _SlotColumns:
     """Rows in slots.
 
     Values that are all of one size are swapped where they are; there may be many slots, and few rows that come in. All

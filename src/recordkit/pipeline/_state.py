@@ -95,7 +95,7 @@ def of_worker(state: Any, mark: Any, every: tuple[int, int] | None) -> Any:
     return mark
 
 
-def whole(state: dict[str, Any]) -> dict[str, Any]:
+def whole_state(state: dict[str, Any]) -> dict[str, Any]:
     """Return the state of the whole pipeline behind the element that one of its workers has given."""
     return {**{name: value for name, value in state.items() if name != "every"}, "at": state["at"][0]}
 

@@ -17,7 +17,7 @@ from recordkit.wording import parse_size, whole_number
 
 from . import _sequential_steps
 from ._combine import Concat, Mix, Zip
-from ._element_steps import DecodeImages, Filter, Group, Map, MapBatches, Where
+from ._element_steps import BatchStep, DecodeImages, Filter, Map, MapBatches, Where
 from ._order import Interleave, Shuffle
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ class Steps:
         if uneven not in ("pad", "drop", "error"):
             message = f"uneven is 'pad', 'drop' or 'error', found {uneven!r}"
             raise ValueError(message)
-        return self._then(_sequential_steps.Shard(int(rank), int(world), uneven))
+        return self._then(_sequential_steps.ShardStep(int(rank), int(world), uneven))
 
     def take(self, count: int) -> Any:
         """Return the first `count` elements.
@@ -164,7 +164,7 @@ class Steps:
         >>> list(from_generator(lambda: range(9)).take(2))
         [0, 1]
         """
-        return self._then(_sequential_steps.Take(whole_number(count, "count")))
+        return self._then(_sequential_steps.TakeStep(whole_number(count, "count")))
 
     def skip(self, count: int) -> Any:
         """Return all but the first `count` elements.
@@ -173,7 +173,7 @@ class Steps:
         >>> list(from_generator(lambda: range(4)).skip(2))
         [2, 3]
         """
-        return self._then(_sequential_steps.Skip(whole_number(count, "count")))
+        return self._then(_sequential_steps.SkipStep(whole_number(count, "count")))
 
     def repeat(self, times: int | None = None) -> Pipeline:
         """Return everything `times` times, or without end; each pass is an epoch of its own, shuffled anew.
@@ -182,7 +182,7 @@ class Steps:
         >>> list(from_generator(lambda: range(2)).repeat(2))
         [0, 1, 0, 1]
         """
-        return self._then(_sequential_steps.Repeat(None if times is None else whole_number(times, "times")))
+        return self._then(_sequential_steps.RepeatStep(None if times is None else whole_number(times, "times")))
 
     # --- Many as one
 
@@ -203,7 +203,7 @@ class Steps:
         [[0, 1], [2, 3], [4]]
         """
         pipe = self.as_pipeline()
-        pipe = pipe.with_step(Group(whole_number(size, "size", least=1), drop_last, pad, pipe._lists))
+        pipe = pipe.with_step(BatchStep(whole_number(size, "size", least=1), drop_last, pad, pipe._lists))
         return pipe if workers is None else replace(pipe, workers=checked_workers(workers))
 
     def unbatch(self) -> Pipeline:

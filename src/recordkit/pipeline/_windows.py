@@ -15,7 +15,7 @@ import numpy as np
 
 from recordkit.columns import Batch, Column, join
 
-from ._elements import Piece, whole
+from ._elements import TracedElements, traced
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,11 +90,11 @@ class Window:
         self._change = threading.Condition()
         self.seconds = seconds / len(ranks)
 
-    def piece(self, start: int, stop: int) -> Piece:
+    def piece(self, start: int, stop: int) -> TracedElements:
         """Return what is at places [start, stop): a copy, since whoever keeps it is not to keep the window."""
         self._make()
         part = self._rows.take(slice(start, stop))
-        return whole(Batch({name: part[name].copy() for name in part}, len(part), part.masks))
+        return traced(Batch({name: part[name].copy() for name in part}, len(part), part.masks))
 
     def _make(self) -> None:
         """Shuffle columns as long as there are any, and wait for those that are others'."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recordkit import examples, log, progress
-from recordkit.dataset import Dataset, making_of, merged_chunk, open, rewritten  # noqa: A004
+from recordkit.dataset import Dataset, baked_chunk, decoder_for, open, rewritten_chunk  # noqa: A004
 from recordkit.engines import AUTO, Workers
 from recordkit.errors import SchemaError, StorageError
 from recordkit.expressions import Expression
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recordkit.columns import Batch
-    from recordkit.dataset import Making, Part, Records
+    from recordkit.dataset import BatchDecoder, RecordRange, RecordSequence
     from recordkit.records import Chunk
     from recordkit.storage import Layer
     from recordkit.tools.fields import Failure
@@ -60,21 +60,21 @@ class Editing:
     keep: Callable[[Batch], NDArray[np.bool_]] | None = None
     reads: tuple[str, ...] = ()
 
-    def chunks(self, records: Records, at: int, failures: list[Failure]) -> Iterator[Chunk]:
+    def chunks(self, records: RecordSequence, at: int, failures: list[Failure]) -> Iterator[Chunk]:
         """Yield the new records of one file."""
         base, sure = records.own_schema or Schema({}), records.known is not None
         for part in _jobs.parts_of(records, at):
             kept = self._kept(part, base, records) if self.keep is not None else part
             if not len(kept.chunk):
                 continue
-            chunk = merged_chunk(kept, base, records.stack, sure=sure) if records.stack else kept.chunk
+            chunk = baked_chunk(kept, base, records.stack, sure=sure) if records.stack else kept.chunk
             if self.rename:
                 chunk = examples.edit(chunk, rename=self.rename, sequence=bool(base.sequences), path=part.path)
-            yield rewritten(kept, chunk, set(self.drop), sequence=bool(base.sequences)) if self.drop else chunk
+            yield rewritten_chunk(kept, chunk, set(self.drop), sequence=bool(base.sequences)) if self.drop else chunk
 
-    def _kept(self, part: Part, base: Schema, records: Records) -> Part:
+    def _kept(self, part: RecordRange, base: Schema, records: RecordSequence) -> RecordRange:
         assert self.keep is not None
-        wanted = _wanted(self.keep, part, making_of(base, records.stack, self.reads))
+        wanted = _wanted(self.keep, part, decoder_for(base, records.stack, self.reads))
         return part.pick(np.flatnonzero(wanted).astype(np.uint64))
 
 
@@ -170,7 +170,7 @@ def _hidden(dataset: Dataset, gone: Sequence[str], *, sync: bool) -> Changed:
     return Changed(where, count, tuple(gone))
 
 
-def _made_of(names: Sequence[str], records: Records) -> list[Layer]:
+def _made_of(names: Sequence[str], records: RecordSequence) -> list[Layer]:
     """Return the layers that are nothing but these fields, as they are seen, and that nothing comes back without."""
     left, found = set(names), []
     for layer in reversed(records.stack.layers):
@@ -344,7 +344,7 @@ class _EachRow:
             raise SchemaError(message, record=number) from error
 
 
-def _wanted(keep: Callable[[Batch], NDArray[np.bool_]], part: Part, making: Making) -> NDArray[np.bool_]:
+def _wanted(keep: Callable[[Batch], NDArray[np.bool_]], part: RecordRange, making: BatchDecoder) -> NDArray[np.bool_]:
     """Return which records of a part a condition holds for; errors name the record."""
     batch = making.batch(part, 0, len(part.chunk))
     try:
@@ -388,7 +388,7 @@ def _deleted(
     """Delete records beside them."""
     records, schema = dataset.sequence, dataset.needed_schema
     keep, needed = _condition(where, schema, reads)
-    making = making_of(records.own_schema or Schema({}), records.stack, needed)
+    making = decoder_for(records.own_schema or Schema({}), records.stack, needed)
     deleted: dict[str, NDArray[np.int64]] = {}
     done, total = 0, len(dataset)
     for at, file in enumerate(records.files):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from recordkit.dataset import Dataset, Part, Records
+    from recordkit.dataset import Dataset, RecordRange, RecordSequence
     from recordkit.engines import Workers
     from recordkit.records import Chunk
     from recordkit.schema import Schema
@@ -42,7 +42,7 @@ CHUNK_BYTES = 2 << 20
 class Change(Protocol):
     """What is made of the records of one file. Can be pickled, for processes."""
 
-    def chunks(self, records: Records, at: int, failures: list[Failure]) -> Iterator[Chunk]:
+    def chunks(self, records: RecordSequence, at: int, failures: list[Failure]) -> Iterator[Chunk]:
         """Yield the new records of file number `at`; what could not be made and was skipped goes into `failures`."""
         ...
 
@@ -129,7 +129,7 @@ def _facts_of(file: RecordFile) -> tuple[Any, ...]:
 class _Making:
     """What is done to every file. Can be pickled, once for all files that a process makes."""
 
-    records: Records
+    records: RecordSequence
     change: Change
     run: Run
     compress: bool
@@ -151,7 +151,7 @@ class _Making:
 
 
 def run(
-    records: Records,
+    records: RecordSequence,
     change: Change,
     target: Target,
     workers: Workers,
@@ -211,7 +211,7 @@ def run(
     return done, failures
 
 
-def _mode_of(records: Records) -> int | None:
+def _mode_of(records: RecordSequence) -> int | None:
     """Return the permissions that all files have; None where none is on this machine."""
     paths = [file.file.path for file in records.files if isinstance(file.file, LocalFile)]
     return permissions_of(*paths) if paths else None
@@ -269,7 +269,7 @@ def _file(at: int) -> tuple[int, list[Failure]]:
     return _making.file(at)
 
 
-def parts_of(records: Records, at: int) -> Iterator[Part]:
+def parts_of(records: RecordSequence, at: int) -> Iterator[RecordRange]:
     """Yield the records of one file, deleted ones left out."""
     file = records.files[at]
     stream = records.open_stream(file, 0, chunk_bytes=CHUNK_BYTES)

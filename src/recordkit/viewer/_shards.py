@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from recordkit import _core
-from recordkit.dataset import Part, living, physical
+from recordkit.dataset import RecordRange, living, physical
 from recordkit.errors import CorruptRecordError, RecordKitError
 from recordkit.storage import Damage, LocalFile, walk
 
@@ -101,23 +101,23 @@ class Shard:
                 self.file.fetch_one(0)  # which makes the index, so that the first jump need not
         self.count = living(self._deleted, count)
 
-    def part(self, numbers: NDArray[np.int64]) -> Part:
+    def part(self, numbers: NDArray[np.int64]) -> RecordRange:
         """Return records by their numbers.
 
         Raises:
             CorruptRecordError: One of them is not sound.
         """
         if self._walked is not None:
-            return Part(self._walked.fetch(numbers.tolist()), self.file.name, None, numbers)
+            return RecordRange(self._walked.fetch(numbers.tolist()), self.file.name, None, numbers)
         inside = physical(self._deleted, numbers)
-        return Part(self.file.fetch(inside), self.file.name, self.file, inside)
+        return RecordRange(self.file.fetch(inside), self.file.name, self.file, inside)
 
-    def one(self, number: int) -> Part:
+    def one(self, number: int) -> RecordRange:
         """Return one record, whose chunk tells where it stands in the file."""
         if self._walked is not None:
-            return Part(self._walked.fetch([number]), self.file.name, None, np.array([number]))
+            return RecordRange(self._walked.fetch([number]), self.file.name, None, np.array([number]))
         inside = int(physical(self._deleted, number))
-        return Part(self.file.fetch_one(inside), self.file.name, self.file, np.array([inside]))
+        return RecordRange(self.file.fetch_one(inside), self.file.name, self.file, np.array([inside]))
 
     def damaged_frame(self, number: int, error: CorruptRecordError) -> tuple[int, bytes]:
         """Return where a record of a plain file stands that is not sound, and its bytes as they are.
@@ -133,7 +133,7 @@ class Shard:
                 end = self.one(number + 1).chunk.file_offset
         return error.offset, self.file.file.read_at(error.offset, min(end - error.offset, _MOST_DAMAGED))
 
-    def first(self, count: int) -> Part | None:
+    def first(self, count: int) -> RecordRange | None:
         """Return the first records of a file that is not counted yet; None if it cannot be done."""
         if self._stack:
             return None
@@ -141,18 +141,18 @@ class Shard:
         while found < count and (chunk := stream.read(count - found)) is not None:
             chunks.append(chunk.slice(0, min(len(chunk), count - found)))
             found += len(chunks[-1])
-        return Part(_core.join(chunks), self.file.name, None, np.arange(found)) if chunks else None
+        return RecordRange(_core.join(chunks), self.file.name, None, np.arange(found)) if chunks else None
 
-    def parts(self, first: int) -> Iterator[tuple[Part, NDArray[np.int64]]]:
+    def parts(self, first: int) -> Iterator[tuple[RecordRange, NDArray[np.int64]]]:
         """Yield the records from number `first` on, with their numbers, passing over damage."""
         if self._walked is not None:
             for chunk in self._walked.chunks(first):
                 numbers = np.arange(chunk.first_record, chunk.first_record + len(chunk))
-                yield Part(chunk, self.file.name, None, numbers), numbers
+                yield RecordRange(chunk, self.file.name, None, numbers), numbers
             return
         deleted = self._deleted
         for chunk in self._sound(int(physical(deleted, first))):
-            part = Part(chunk, self.file.name, self.file)
+            part = RecordRange(chunk, self.file.name, self.file)
             numbers = part.record_numbers(0, len(chunk))
             if len(deleted):
                 kept = np.flatnonzero(~np.isin(numbers, deleted))

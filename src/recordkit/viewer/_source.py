@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from recordkit.columns import Batch
-from recordkit.dataset import Columns
+from recordkit.dataset import ColumnDecoder
 from recordkit.dataset import open as open_dataset
 from recordkit.errors import CorruptRecordError, RecordKitError, SchemaError, StorageError
 from recordkit.storage import Damage, PipeFile
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from recordkit.dataset import Making, Part
+    from recordkit.dataset import BatchDecoder, RecordRange
     from recordkit.schema import Schema
 
 _HEAD: Final = 4096  # records that can be shown of a file before it is counted
@@ -159,14 +159,14 @@ class Source:
 
     # --- What is in them
 
-    def making(self, names: Sequence[str], shard: Shard | None = None) -> Making | None:
+    def making(self, names: Sequence[str], shard: Shard | None = None) -> BatchDecoder | None:
         """Return what makes columns of these fields; None if the payloads are no Examples."""
         if self.schema is None:
             return None
         if shard is not None and shard.walked and self._records.stack:
             # Which records the layers mean cannot be told behind damage.
             own = self._records.own_schema
-            return None if own is None else Columns(own, tuple(name for name in names if name in own.names))
+            return None if own is None else ColumnDecoder(own, tuple(name for name in names if name in own.names))
         return self._records.making(tuple(names))
 
     def rows(self, numbers: Sequence[int], names: Sequence[str]) -> list[Row]:
@@ -196,7 +196,7 @@ class Source:
                 return [row for pair in pairs for row in self._rows_of(shard, [pair], names)]
             return [self._alone(shard, *pairs[0], names, error)]
 
-    def _values(self, shard: Shard, part: Part, names: Sequence[str]) -> list[dict[str, Any]]:
+    def _values(self, shard: Shard, part: RecordRange, names: Sequence[str]) -> list[dict[str, Any]]:
         making = self.making(names, shard)
         if making is None:
             return [{"payload": payload} for payload in part.chunk]
@@ -242,7 +242,7 @@ class Source:
                     yield batch, inside[rows] + start, int(inside[rows.stop - 1]) + start + 1
             yield Batch({}, 0), np.empty(0, np.int64), end
 
-    def _good(self, shard: Shard, part: Part, names: Sequence[str]) -> Iterator[tuple[Batch, slice]]:
+    def _good(self, shard: Shard, part: RecordRange, names: Sequence[str]) -> Iterator[tuple[Batch, slice]]:
         making = self.making(names, shard)
         if making is None:
             message = "these records have no fields: they are read as payloads"
@@ -282,7 +282,7 @@ def batched(numbers: Sequence[int], size: int) -> Iterator[Sequence[int]]:
         yield numbers[start : start + size]
 
 
-def _head_of(shard: Shard, numbers: NDArray[np.int64]) -> Part | None:
+def _head_of(shard: Shard, numbers: NDArray[np.int64]) -> RecordRange | None:
     part = shard.first(int(numbers.max()) + 1)
     if part is None:
         raise NotCountedError
@@ -295,7 +295,7 @@ def _first_rows(batch: Batch, count: int) -> Batch:
     return Batch(columns, count, {name: batch.valid(name)[:count] for name in batch.names})
 
 
-def _good_rows(making: Making, part: Part, start: int, stop: int) -> Iterator[tuple[Batch, slice]]:
+def _good_rows(making: BatchDecoder, part: RecordRange, start: int, stop: int) -> Iterator[tuple[Batch, slice]]:
     """Yield batches of the records [start, stop) of a part, without those that nothing can be made of."""
     if start == stop:
         return

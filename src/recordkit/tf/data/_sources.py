@@ -10,13 +10,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from recordkit import _core, dataset
-from recordkit.dataset import Payloads
+from recordkit.dataset import PayloadDecoder
 from recordkit.errors import NotFoundError
 from recordkit.filesystems import given_path, mode_of
-from recordkit.pipeline import Cached
+from recordkit.pipeline import CacheSource
 
 if TYPE_CHECKING:
-    from recordkit.dataset import Part
+    from recordkit.dataset import RecordRange
     from recordkit.records import Chunk
 
 
@@ -41,14 +41,14 @@ class Packed(Sequence[bytes]):
         return Packed(self.chunk.slice(start, max(start, stop)))
 
 
-class _Packing(Payloads):
+class _Packing(PayloadDecoder):
     """Makes of records what they are."""
 
-    def batch(self, part: Part, start: int, stop: int) -> Any:
+    def batch(self, part: RecordRange, start: int, stop: int) -> Any:
         """Return records [start, stop) of a part."""
         return Packed(part.chunk.slice(start, stop))
 
-    def joined(self, parts: Sequence[Part]) -> Any:
+    def joined(self, parts: Sequence[RecordRange]) -> Any:
         """Return the records of all parts."""
         return Packed(_core.join([part.chunk for part in parts])) if parts else []
 
@@ -80,7 +80,7 @@ class Files:
                 raise NotFoundError(message, path=path, errno=errno.ENOENT)
         opened = dataset.open(list(self.paths), raw=True, on_error="skip" if self.tolerant else "raise")
         source = opened.source
-        plain = type(source.making) is Payloads and source.exact  # else records are looked at one by one
+        plain = type(source.making) is PayloadDecoder and source.exact  # else records are looked at one by one
         return replace(source, making=_Packing()) if plain else source
 
     def __getattr__(self, name: str) -> Any:
@@ -90,7 +90,7 @@ class Files:
 
 
 @dataclass(frozen=True)
-class Kept(Cached):
+class Kept(CacheSource):
     """Elements that are made once. They are kept when all were asked for, which may never be."""
 
     most: int | None = None

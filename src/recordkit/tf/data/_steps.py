@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recordkit.pipeline import (
-    Block,
+    BatchStep,
     BufferShuffle,
+    ElementBlock,
     EveryOne,
     Filter,
-    Generated,
-    Group,
+    GeneratorSource,
+    LazyMarks,
     Map,
-    Piece,
     Place,
-    Said,
-    Skip,
-    Take,
-    Told,
+    SkipStep,
+    StepRepr,
+    TakeStep,
+    TracedElements,
     cut_block,
     each,
     failed,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from recordkit.pipeline import Mark, Pipeline, Upstream
 
-    Blocks = Generator[Block, None, None]
+    Blocks = Generator[ElementBlock, None, None]
 
 _MOST = 256  # elements in a block
 
@@ -53,7 +53,7 @@ _MOST = 256  # elements in a block
 class Call(Map):
     """What a function makes of each element, as tf.data calls it."""
 
-    def apply(self, piece: Piece, place: Place) -> Piece:
+    def apply(self, piece: TracedElements, place: Place) -> TracedElements:
         """Call the function with each element; a tuple is several arguments."""
         where = piece, place, "map"
         made = [_called(self.function, returned, element, i, where) for i, element in enumerate(_listed(piece))]
@@ -66,7 +66,7 @@ class Call(Map):
 class Make(Map):
     """What a function of ours makes of each element, which it gets as it is."""
 
-    def apply(self, piece: Piece, place: Place) -> Piece:
+    def apply(self, piece: TracedElements, place: Place) -> TracedElements:
         """Call the function with each element."""
         return piece._replace(values=[self._made(element) for element in _listed(piece)])
 
@@ -85,13 +85,13 @@ class Make(Map):
 class Keep(Filter):
     """The elements for which a function says yes, as tf.data calls it."""
 
-    def apply(self, piece: Piece, place: Place) -> Piece:
+    def apply(self, piece: TracedElements, place: Place) -> TracedElements:
         """Ask the function about each element; those that failed stay."""
         where, elements = (piece, place, "filter"), _listed(piece)
         made = [_called(self.function, _answer, element, i, where) for i, element in enumerate(elements)]
         kept = [i for i, answer in enumerate(made) if answer]
         values = [made[i] if isinstance(made[i], Failed) else elements[i] for i in kept]
-        return Piece(values, [piece.ends[i] for i in kept], piece.taken)
+        return TracedElements(values, [piece.ends[i] for i in kept], piece.taken)
 
     __str__ = Filter.__str__
 
@@ -111,11 +111,11 @@ def batched(elements: Any) -> Any:
     return Tensor(elements.chunk) if isinstance(elements, Packed) else batch_of(elements)
 
 
-def _listed(piece: Piece) -> list[Any]:
+def _listed(piece: TracedElements) -> list[Any]:
     return list(piece.values)
 
 
-def _called(function: Any, result: Any, element: Any, i: int, where: tuple[Piece, Place, str]) -> Any:
+def _called(function: Any, result: Any, element: Any, i: int, where: tuple[TracedElements, Place, str]) -> Any:
     """Return what a function makes of an element, or what went wrong."""
     if isinstance(element, Failed):
         return element
@@ -148,7 +148,7 @@ class Shuffle(BufferShuffle):
         def listed(before: Mark, _: int) -> Blocks:
             with closing(upstream(before, epoch)) as blocks:
                 for block in blocks:
-                    yield Block(list(block.values), block.marks)
+                    yield ElementBlock(list(block.values), block.marks)
 
         return super().run(listed, mark, epoch if self.again else 0)
 
@@ -157,7 +157,7 @@ class Shuffle(BufferShuffle):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Passed(Said):
+class Passed(StepRepr):
     """What a generator makes of elements that come one after the other.
 
     Attributes:
@@ -178,7 +178,7 @@ class Passed(Said):
                 count = len(values)
                 if at + count > given:
                     numbers = range(at + 1, at + count + 1)
-                    yield cut_block(Block(values, Told(numbers, int)), given - at, count)
+                    yield cut_block(ElementBlock(values, LazyMarks(numbers, int)), given - at, count)
                 at += count
 
 
@@ -244,7 +244,7 @@ def grouped(pipe: Pipeline, size: int, drop_last: bool, *, fused: bool) -> Pipel
     Where `map` comes right before `batch`, TensorFlow does both as one step, where one that failed takes a place.
     """
     counted = fused and isinstance(pipe.steps[-1] if pipe.steps else pipe.source, Call | Files)
-    return pipe.with_step(Group(size, drop_last, lists=True) if counted else Gathered(size, drop_last))
+    return pipe.with_step(BatchStep(size, drop_last, lists=True) if counted else Gathered(size, drop_last))
 
 
 @dataclass(frozen=True)
@@ -326,24 +326,24 @@ def _some(elements: Iterator[Any], count: int) -> Generator[Any, None, int]:
 
 
 @dataclass(frozen=True)
-class Good(Said):
+class Good(StepRepr):
     """The elements that have not failed."""
 
     log: bool = False
     keeps = False
 
-    def apply(self, piece: Piece, place: Place) -> Piece:
+    def apply(self, piece: TracedElements, place: Place) -> TracedElements:
         """Leave the others out."""
         elements = _listed(piece)
         failed = [i for i, element in enumerate(elements) if isinstance(element, Failed)]
         for i in failed if self.log else ():
             warnings.warn(f"{place(i)} is left out: {elements[i].error}", RuntimeWarning, stacklevel=2)
         kept = sorted({*range(len(elements))} - {*failed})
-        return Piece([elements[i] for i in kept], [piece.ends[i] for i in kept], piece.taken)
+        return TracedElements([elements[i] for i in kept], [piece.ends[i] for i in kept], piece.taken)
 
 
 @dataclass(frozen=True)
-class First(Take):
+class First(TakeStep):
     """The first elements. Those that failed come along, and are not counted."""
 
     def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
@@ -357,14 +357,14 @@ class First(Take):
                 stop = bisect_left(counts, self.elements) + 1
                 taken = cut_block(block, 0, stop)
                 marks = wrapped(taken.marks, lambda i, mark, counts=counts: [mark, counts[i]])
-                yield Block(taken.values, marks)
+                yield ElementBlock(taken.values, marks)
                 given = counts[-1] if counts else given
                 if given >= self.elements:
                     return
 
 
 @dataclass(frozen=True)
-class Past(Skip):
+class Past(SkipStep):
     """All but the first elements. Those that failed come along, and are not counted."""
 
     def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
@@ -376,13 +376,13 @@ class Past(Skip):
                 while left and start < len(block.values):
                     if isinstance(block.values, list) and isinstance(block.values[start], Failed):
                         only = cut_block(block, start, start + 1)
-                        yield Block(only.values, [[only.marks[0], left]])
+                        yield ElementBlock(only.values, [[only.marks[0], left]])
                     else:
                         left -= 1
                     start += 1
                 if start < len(block.values):
                     rest = cut_block(block, start, len(block.values))
-                    yield Block(rest.values, wrapped(rest.marks, lambda i, mark: [mark, 0]))
+                    yield ElementBlock(rest.values, wrapped(rest.marks, lambda i, mark: [mark, 0]))
 
 
 @dataclass(frozen=True)
@@ -406,7 +406,7 @@ class Every(EveryOne):
                     else:
                         gap = left = self.step - 1
                     only = cut_block(block, i, i + 1)
-                    yield Block(only.values, [[only.marks[0], gap, left]])
+                    yield ElementBlock(only.values, [[only.marks[0], gap, left]])
 
 
 def _counts(values: Any, given: int) -> Sequence[int]:
@@ -437,9 +437,9 @@ def limited(pipe: Pipeline, few: int) -> Pipeline:
     steps: list[Any] = []
     for step in reversed(pipe.steps):
         steps.insert(0, replace(step, most=min(few, _MOST)) if isinstance(step, Passed) else step)
-        few *= step.size if isinstance(step, Group | Gathered) else 1
+        few *= step.size if isinstance(step, BatchStep | Gathered) else 1
     source: Any = pipe.source
-    if isinstance(source, Files | Generated):
+    if isinstance(source, Files | GeneratorSource):
         source = replace(source, most=few)
     elif hasattr(source, "joint"):
         pipes = tuple(limited(each, few) for each in source.joint.pipes)

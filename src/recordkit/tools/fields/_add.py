@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recordkit import _core
-from recordkit.dataset import Dataset, Part, living, making_of, merged_chunk, open, physical, rewritten  # noqa: A004
+from recordkit.dataset import Dataset, RecordRange, baked_chunk, decoder_for, living, open, physical, rewritten_chunk  # noqa: A004
 from recordkit.engines import AUTO, Workers
 from recordkit.errors import SchemaError, StorageError, TargetExistsError
 from recordkit.filesystems import given_path
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recordkit.columns import Batch
-    from recordkit.dataset import Records
+    from recordkit.dataset import RecordSequence
     from recordkit.records import Chunk
     from recordkit.storage import Layer
 
@@ -326,19 +326,19 @@ class Adding:
         """The fields of the records that are needed."""
         return tuple(dict.fromkeys(name for source in self.bound for name in source.reads))
 
-    def chunks(self, records: Records, at: int, failures: list[Failure]) -> Iterator[Chunk]:
+    def chunks(self, records: RecordSequence, at: int, failures: list[Failure]) -> Iterator[Chunk]:
         """Yield the new records of one file."""
         if self.bake:
             return self._baked(records, at, failures)
         return self._beside(records, at, failures) if self.reads else self._unread(records, at, failures)
 
-    def _first_of(self, records: Records, at: int) -> int:
+    def _first_of(self, records: RecordSequence, at: int) -> int:
         return int(records.ends[at - 1]) if at else 0
 
-    def _baked(self, records: Records, at: int, failures: list[Failure]) -> Iterator[Chunk]:
+    def _baked(self, records: RecordSequence, at: int, failures: list[Failure]) -> Iterator[Chunk]:
         base = records.own_schema or Schema({})
         drop = {feature for name in self.replaced for feature in (records.schema or base).wire_names(name)}
-        making = making_of(base, records.stack, self.reads) if self.reads else None
+        making = decoder_for(base, records.stack, self.reads) if self.reads else None
         sure = records.known is not None
         new = frozenset(feature for name in self.schema.names for feature in self.schema.wire_names(name))
         if self.replace and not sure:
@@ -353,11 +353,11 @@ class Adding:
                 tail = unread.take(count)
             else:
                 tail = self._encoded(first, part.record_numbers(0, count), part.path, batch, failures)
-            chunk = merged_chunk(part, base, records.stack, sure=sure) if records.stack else part.chunk
-            yield rewritten(part, chunk, drop, sequence=bool(base.sequences), tail=tail, absent=absent)
+            chunk = baked_chunk(part, base, records.stack, sure=sure) if records.stack else part.chunk
+            yield rewritten_chunk(part, chunk, drop, sequence=bool(base.sequences), tail=tail, absent=absent)
             first += count
 
-    def _living(self, records: Records, at: int, failures: list[Failure]) -> Iterator[Chunk]:
+    def _living(self, records: RecordSequence, at: int, failures: list[Failure]) -> Iterator[Chunk]:
         """The new fields of the records that are seen, many at a time, where values do not depend on the records."""
         file, first = records.files[at], self._first_of(records, at)
         deleted = records.stack.deleted(file)
@@ -366,9 +366,9 @@ class Adding:
             numbers = physical(deleted, np.arange(start, min(start + _STEP, count)))
             yield self._encoded(first + start, numbers, file.name, None, failures)
 
-    def _beside(self, records: Records, at: int, failures: list[Failure]) -> Iterator[Chunk]:
+    def _beside(self, records: RecordSequence, at: int, failures: list[Failure]) -> Iterator[Chunk]:
         """The new fields of all records that stand in the file, with nothing in those that were deleted."""
-        making = making_of(records.own_schema or Schema({}), records.stack, self.reads)
+        making = decoder_for(records.own_schema or Schema({}), records.stack, self.reads)
         file, first = records.files[at], self._first_of(records, at)
         stream = records.open_stream(file, 0, chunk_bytes=_jobs.CHUNK_BYTES)
         while (chunk := stream.read()) is not None:
@@ -379,7 +379,7 @@ class Adding:
             yield _spread(made, part, chunk.first_record, len(chunk))
             first += count
 
-    def _unread(self, records: Records, at: int, failures: list[Failure]) -> Iterator[Chunk]:
+    def _unread(self, records: RecordSequence, at: int, failures: list[Failure]) -> Iterator[Chunk]:
         """The same, where values do not depend on the records: these are not read."""
         file, first = records.files[at], self._first_of(records, at)
         deleted = records.stack.deleted(file)
@@ -387,7 +387,7 @@ class Adding:
             stop = min(start + _STEP, file.count)
             kept = np.setdiff1d(np.arange(start, stop), deleted, assume_unique=True)
             made = self._encoded(first + living(deleted, start), kept, file.name, None, failures)
-            yield _spread(made, Part(made, None, None, kept), start, stop - start)
+            yield _spread(made, RecordRange(made, None, None, kept), start, stop - start)
 
     def _encoded(
         self, first: int, numbers: NDArray[np.int64], path: str | None, batch: Batch | None, failures: list[Failure]
@@ -485,7 +485,7 @@ class _Slices:
         return pieces[0] if len(pieces) == 1 else _core.join(pieces)
 
 
-def _spread(made: Chunk, part: Part, first: int, count: int) -> Chunk:
+def _spread(made: Chunk, part: RecordRange, first: int, count: int) -> Chunk:
     """Return as many records as there are in the file, empty ones in the place of those that are not seen."""
     if len(made) == count:
         return made

@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from recordkit import progress
-from recordkit.dataset import DamageLog, Records
+from recordkit.dataset import DamageLog, RecordSequence
 from recordkit.engines import AUTO, Workers, count
 from recordkit.errors import RecordKitError, SchemaError
 from recordkit.memory import mapped_at_most
@@ -147,7 +147,7 @@ class _Verifier:
         if self._declared is not None or not files:
             return None
         try:
-            return Records(files, None, None, DamageLog("skip", None)).inferred(strict=True)
+            return RecordSequence(files, None, None, DamageLog("skip", None)).inferred(strict=True)
         except SchemaError as error:
             self._found.problems.append(Problem(files[0].name, "schema", str(error).partition("\n")[0]))
             return None
