@@ -127,13 +127,13 @@ nb::object decode(const Decoder& decoder, const Chunk& chunk, size_t start, size
   return table.to_python();
 }
 
-nb::object gather_listed(const Decoder& decoder, const std::vector<const FileMap*>& maps,
+nb::object decode_listed(const Decoder& decoder, const std::vector<const FileMap*>& maps,
                          const PlaceList& list, size_t start, size_t stop) {
   if (maps.size() != list.files) throw nb::value_error("as many maps as files");
   if (start > stop || stop > list.places.size()) throw nb::index_error("there are no such places");
   Table table(decoder, stop - start);
   const bool all = without_gil([&] {
-    return gather(decoder, std::span(list.places).subspan(start, stop - start), maps, table.columns());
+    return decode_mapped(decoder, std::span(list.places).subspan(start, stop - start), maps, table.columns());
   });
   return all ? table.to_python() : nb::none();
 }
@@ -318,9 +318,10 @@ void bind_examples(nb::module_& m) {
                    "tuple[int, " RECORDKIT_TABLE "] | tuple[Chunk, int, int]"),
            "Return the number of the first of the next records and what `decode` returns for them, or what "
            "`Reader.next` returns where there are not so many, or one is not sound or not what is asked for.")
-      .def("gather", &gather_listed, "maps"_a, "places"_a, "start"_a, "stop"_a,
-           nb::sig("def gather(self, maps: collections.abc.Sequence[FileMap | None], places: PlaceList, "
-                   "start: int, stop: int) -> " RECORDKIT_TABLE " | None"),
+      .def("decode_mapped", &decode_listed, "maps"_a, "places"_a, "start"_a, "stop"_a,
+           nb::sig(
+               "def decode_mapped(self, maps: collections.abc.Sequence[FileMap | None], places: PlaceList, "
+               "start: int, stop: int) -> " RECORDKIT_TABLE " | None"),
            "Return what `decode` returns for the records at places [start, stop), taken from maps; None "
            "where some are in none, or one is not sound or not what is asked for.");
   m.def("encode", &encode_columns, "columns"_a, "rows"_a, "sequence"_a,

@@ -21,11 +21,12 @@ using namespace nb::literals;
 template <typename T>
 using Numbers = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-std::tuple<nb::object, nb::object, int, uint64_t> hop_over_file(int descriptor, uint64_t offset,
-                                                                size_t max_records, uint64_t most_mapped) {
-  Hops hops = without_gil([&] { return hop_over(descriptor, offset, max_records, most_mapped); });
-  return {to_numpy(std::move(hops.lengths)), to_numpy(std::move(hops.payload_crcs)),
-          static_cast<int>(hops.fault), hops.offset};
+std::tuple<nb::object, nb::object, int, uint64_t> scan_file_headers(int descriptor, uint64_t offset,
+                                                                    size_t max_records,
+                                                                    uint64_t most_mapped) {
+  HeaderScan scan = without_gil([&] { return scan_headers(descriptor, offset, max_records, most_mapped); });
+  return {to_numpy(std::move(scan.lengths)), to_numpy(std::move(scan.payload_crcs)),
+          static_cast<int>(scan.fault), scan.offset};
 }
 
 std::tuple<Chunk, int> fetch_places(int descriptor, Numbers<uint64_t> offsets, Numbers<uint64_t> sizes,
@@ -156,14 +157,16 @@ void put_block(PlaceTable& table, uint64_t block, uint64_t start, uint64_t least
 #define RECORDKIT_UINTS "numpy.typing.NDArray[numpy.uint64]"
 
 void bind_opened(nb::module_& m) {
-  nb::class_<Opened>(m, "Opened", "An open file as it is now, to ask later what has become of it.")
+  nb::class_<FileSnapshot>(m, "FileSnapshot",
+                           "An open file as it is now, to ask later what has become of it.")
       .def(nb::init<int>(), "descriptor"_a)
-      .def_prop_ro("size", &Opened::size, "How many bytes it had.")
-      .def("had", &Opened::had, "size"_a, "The file is known to have had so many bytes before.")
-      .def("note", &Opened::note, "offset"_a, "length"_a, "payload_crc"_a,
+      .def_prop_ro("size", &FileSnapshot::size, "How many bytes it had.")
+      .def("had", &FileSnapshot::had, "size"_a, "The file is known to have had so many bytes before.")
+      .def("note", &FileSnapshot::note, "offset"_a, "length"_a, "payload_crc"_a,
            "Take notice of a record that was read; the first, second, fourth and so on are kept.")
       .def(
-          "now", [](const Opened& opened, uint64_t end) { return static_cast<int>(opened.now(end)); },
+          "now",
+          [](const FileSnapshot& snapshot, uint64_t end) { return static_cast<int>(snapshot.now(end)); },
           "end"_a,
           "Return the fault if, since then, the file has lost bytes or was written over; 0 where nothing "
           "shows.");
@@ -255,8 +258,8 @@ void bind_table(nb::module_& m) {
 }  // namespace
 
 void bind_places(nb::module_& m) {
-  m.def("hop_over", &hop_over_file, "descriptor"_a, "offset"_a, "max_records"_a, "most_mapped"_a,
-        nb::sig("def hop_over(descriptor: int, offset: int, max_records: int, most_mapped: int) -> "
+  m.def("scan_headers", &scan_file_headers, "descriptor"_a, "offset"_a, "max_records"_a, "most_mapped"_a,
+        nb::sig("def scan_headers(descriptor: int, offset: int, max_records: int, most_mapped: int) -> "
                 "tuple[" RECORDKIT_UINTS ", numpy.typing.NDArray[numpy.uint32], int, int]"),
         "Return lengths and stored CRCs of payloads by headers and footers alone, the fault behind them (0: "
         "none) "

@@ -148,7 +148,7 @@ std::unique_ptr<ByteSource> source_of(nb::object file, uint64_t most_mapped) {
 }
 
 // How a window is read with a function of Python's. REQUIRES: that outlives what is returned
-Sight::Read reading(const nb::callable& read_at, uint64_t start) {
+ByteWindow::Read reading(const nb::callable& read_at, uint64_t start) {
   return [&read_at, start](uint64_t offset, uint8_t* to, uint64_t size) {
     const nb::gil_scoped_acquire gil;
     const nb::object piece = read_at(start + offset, size);
@@ -158,7 +158,7 @@ Sight::Read reading(const nb::callable& read_at, uint64_t start) {
   };
 }
 
-auto salvaged(const Sight& window, uint64_t beyond) {
+auto salvaged(const ByteWindow& window, uint64_t beyond) {
   Salvage result;
   {
     const nb::gil_scoped_release release;
@@ -235,7 +235,7 @@ void bind_records(nb::module_& m) {
           [](RecordReader* self, nb::object file, size_t chunk_bytes, uint64_t max_record_bytes,
              uint64_t file_offset, uint64_t first_record, uint64_t most_mapped, uint64_t had) {
             std::unique_ptr<ByteSource> source = source_of(file, most_mapped);
-            if (Opened* const opened = source->opened()) opened->had(had);
+            if (FileSnapshot* const snapshot = source->snapshot()) snapshot->had(had);
             new (self)
                 RecordReader(std::move(source), {chunk_bytes, max_record_bytes}, file_offset, first_record);
           },
@@ -246,9 +246,9 @@ void bind_records(nb::module_& m) {
       .def_prop_ro(
           "sizes",
           [](const RecordReader& reader) {
-            const Opened* const opened = reader.opened();
-            return opened == nullptr ? std::make_tuple(uint64_t{0}, uint64_t{0})
-                                     : std::make_tuple(opened->size(), opened->size_now());
+            const FileSnapshot* const snapshot = reader.snapshot();
+            return snapshot == nullptr ? std::make_tuple(uint64_t{0}, uint64_t{0})
+                                       : std::make_tuple(snapshot->size(), snapshot->current_size());
           },
           "How many bytes the file had, and how many it has.")
       .def(
@@ -274,7 +274,7 @@ void bind_records(nb::module_& m) {
       "salvage",
       [](nb::object data, uint64_t beyond) {
         const BufferView view(data);
-        return salvaged(Sight(view.bytes()), beyond);
+        return salvaged(ByteWindow(view.bytes()), beyond);
       },
       "data"_a, "beyond"_a = 0,
       "Return what can be shown to be intact, (offset, length, how, nested), what is lost, (offset, length, "
@@ -285,7 +285,7 @@ void bind_records(nb::module_& m) {
   m.def(
       "salvage_at",
       [](nb::callable read_at, uint64_t offset, uint64_t size, uint64_t beyond) {
-        return salvaged(Sight(size, reading(read_at, offset)), beyond);
+        return salvaged(ByteWindow(size, reading(read_at, offset)), beyond);
       },
       "read_at"_a, "offset"_a, "size"_a, "beyond"_a = 0,
       nb::sig("def salvage_at(read_at: collections.abc.Callable[[int, int], bytes], offset: int, size: int, "

@@ -17,6 +17,39 @@ import numpy.typing
 from typing_extensions import Buffer
 
 
+def exchange(a: bytes, b: bytes) -> int:
+    """Let two paths change places, at once. Return 0 or the errno."""
+
+def rename_new(source: bytes, target: bytes) -> int:
+    """Rename unless the target exists. Return 0 or the errno."""
+
+def preallocate(descriptor: int, offset: int, size: int) -> int:
+    """
+    Set disk space aside for a part of a file that is yet to be written. Return 0 or the errno.
+    """
+
+def start_writeback(descriptor: int, offset: int, size: int) -> None:
+    """
+    Let the system begin to write this part of a file to the disk, without waiting for it.
+    """
+
+class FileMap:
+    """A file as memory, which it may be cut short under."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all that was touched so far was there."""
+
+def mapped_bytes() -> int:
+    """Return how many bytes were taken from maps so far."""
+
+def map_file(descriptor: int, most_bytes: int) -> FileMap | None:
+    """
+    Return a map of a file of this machine; None if there is none to be had, or maps would have more bytes.
+    """
+
 def crc32c(data: object, crc: int = 0) -> int:
     """
     Return the CRC-32C of `data`, going on from the CRC of what stood before it.
@@ -94,6 +127,9 @@ def scan(data: object, max_record_bytes: int, file_offset: int = 0, first_record
 def pack(payloads: Iterable[Buffer], file_offset: int = 0, first_record: int = 0) -> Chunk:
     """Frame every payload."""
 
+def join(chunks: Sequence[Chunk]) -> Chunk:
+    """Return the records of all chunks in one, copied."""
+
 class Reader:
     """Reads framed records from a descriptor or an object with readinto()."""
 
@@ -127,20 +163,7 @@ def salvage_at(read_at: Callable[[int, int], bytes], offset: int, size: int, bey
     Return what `salvage` does of the bytes that `read_at(offset, size)` gives, a small piece at a time.
     """
 
-def hop_over(descriptor: int, offset: int, max_records: int, most_mapped: int) -> tuple[numpy.typing.NDArray[numpy.uint64], numpy.typing.NDArray[numpy.uint32], int, int]:
-    """
-    Return lengths and stored CRCs of payloads by headers and footers alone, the fault behind them (0: none) and its offset.
-    """
-
-def fetch(descriptor: int, offsets: numpy.typing.NDArray[numpy.uint64], sizes: numpy.typing.NDArray[numpy.uint64], first_record: int = 0) -> tuple[Chunk, int]:
-    """
-    Return the records whose frames have these offsets and sizes, and the fault of the one behind the last (0: none).
-    """
-
-def join(chunks: Sequence[Chunk]) -> Chunk:
-    """Return the records of all chunks in one, copied."""
-
-class Opened:
+class FileSnapshot:
     """An open file as it is now, to ask later what has become of it."""
 
     def __init__(self, descriptor: int) -> None: ...
@@ -162,23 +185,6 @@ class Opened:
         Return the fault if, since then, the file has lost bytes or was written over; 0 where nothing shows.
         """
 
-class FileMap:
-    """A file as memory, which it may be cut short under."""
-
-    def __len__(self) -> int: ...
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether all that was touched so far was there."""
-
-def mapped_bytes() -> int:
-    """Return how many bytes were taken from maps so far."""
-
-def map_file(descriptor: int, most_bytes: int) -> FileMap | None:
-    """
-    Return a map of a file of this machine; None if there is none to be had, or maps would have more bytes.
-    """
-
 def check_mapped(descriptor: int, offset: int, most_bytes: int) -> tuple[int, bytes]:
     """
     Return the size of the next records, all of them sound, and their identities; none where the file has to be read instead.
@@ -187,6 +193,16 @@ def check_mapped(descriptor: int, offset: int, most_bytes: int) -> tuple[int, by
 def may_repeat(identities: Sequence[bytes]) -> bool:
     """
     Return whether two neighbours have the CRCs of two others, and now and then although they have not.
+    """
+
+def scan_headers(descriptor: int, offset: int, max_records: int, most_mapped: int) -> tuple[numpy.typing.NDArray[numpy.uint64], numpy.typing.NDArray[numpy.uint32], int, int]:
+    """
+    Return lengths and stored CRCs of payloads by headers and footers alone, the fault behind them (0: none) and its offset.
+    """
+
+def fetch(descriptor: int, offsets: numpy.typing.NDArray[numpy.uint64], sizes: numpy.typing.NDArray[numpy.uint64], first_record: int = 0) -> tuple[Chunk, int]:
+    """
+    Return the records whose frames have these offsets and sizes, and the fault of the one behind the last (0: none).
     """
 
 class PlaceTable:
@@ -255,7 +271,7 @@ class Decoder:
         Return the number of the first of the next records and what `decode` returns for them, or what `Reader.next` returns where there are not so many, or one is not sound or not what is asked for.
         """
 
-    def gather(self, maps: Sequence[FileMap | None], places: PlaceList, start: int, stop: int) -> tuple[numpy.typing.NDArray[numpy.int64] | None, numpy.typing.NDArray[numpy.float32] | None, list[tuple[Any, ...] | None] | None] | None:
+    def decode_mapped(self, maps: Sequence[FileMap | None], places: PlaceList, start: int, stop: int) -> tuple[numpy.typing.NDArray[numpy.int64] | None, numpy.typing.NDArray[numpy.float32] | None, list[tuple[Any, ...] | None] | None] | None:
         """
         Return what `decode` returns for the records at places [start, stop), taken from maps; None where some are in none, or one is not sound or not what is asked for.
         """
@@ -297,22 +313,6 @@ def arrow_array(node: tuple[Any, ...]) -> tuple[object, object]:
 def arrow_stream(schema: tuple[Any, ...], nodes: Iterator[tuple[Any, ...]]) -> object:
     """
     Return the capsule of a stream of such nodes, all of the schema's format.
-    """
-
-def exchange(a: bytes, b: bytes) -> int:
-    """Let two paths change places, at once. Return 0 or the errno."""
-
-def rename_new(source: bytes, target: bytes) -> int:
-    """Rename unless the target exists. Return 0 or the errno."""
-
-def preallocate(descriptor: int, offset: int, size: int) -> int:
-    """
-    Set disk space aside for a part of a file that is yet to be written. Return 0 or the errno.
-    """
-
-def start_writeback(descriptor: int, offset: int, size: int) -> None:
-    """
-    Let the system begin to write this part of a file to the disk, without waiting for it.
     """
 
 def permute(indices: numpy.typing.NDArray[numpy.int64], count: int, seed: int, epoch: int, salt: int) -> numpy.typing.NDArray[numpy.int64]:

@@ -154,13 +154,13 @@ def test_an_index_is_not_made_of_what_a_cut_has_left(
     tmp_path: Path, look: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = save(tmp_path / "a", ROWS)
-    hop_over = _core.hop_over
+    scan_headers = _core.scan_headers
 
     def cut_first(*arguments: Any) -> Any:
         os.truncate(path, sum(map(len, FRAMES[:500])))
-        return hop_over(*arguments)
+        return scan_headers(*arguments)
 
-    monkeypatch.setattr(_core, "hop_over", cut_first)
+    monkeypatch.setattr(_core, "scan_headers", cut_first)
     file = RecordFile(LocalFile(path))
 
     with pytest.raises(rk.CorruptRecordError, match=r"record 500 at byte .* became shorter"):

@@ -43,7 +43,7 @@ class TestHops:
             crcs: list[int] = []
             offset = 0
             while True:
-                some, sums, fault, offset = _core.hop_over(file.descriptor, offset, most, 1 << 30)
+                some, sums, fault, offset = _core.scan_headers(file.descriptor, offset, most, 1 << 30)
                 assert fault == 0
                 lengths, crcs = lengths + some.tolist(), crcs + sums.tolist()
                 if len(some) < most:
@@ -59,7 +59,7 @@ class TestHops:
         file = saved(tmp_path / "a", *[b"payload-%03d" % number for number in range(5)])
         os.truncate(file.path, 108 + cut)
 
-        lengths, _, fault, offset = _core.hop_over(file.descriptor, 0, 100, 1 << 30)
+        lengths, _, fault, offset = _core.scan_headers(file.descriptor, 0, 100, 1 << 30)
 
         assert (len(lengths), offset, fault) == (4, 108, TORN_HEADER if cut < 12 else TORN_PAYLOAD)
 
@@ -71,7 +71,7 @@ class TestHops:
 
         file = LocalFile(path)
 
-        assert _core.hop_over(file.descriptor, 0, 100, 1 << 30)[2:] == (TORN_PAYLOAD, 19)
+        assert _core.scan_headers(file.descriptor, 0, 100, 1 << 30)[2:] == (TORN_PAYLOAD, 19)
 
     def test_a_damaged_length_is_named_by_record_and_offset(self, tmp_path: Path) -> None:
         file = saved(tmp_path / "a", b"one", b"two", b"three")

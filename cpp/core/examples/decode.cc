@@ -15,17 +15,17 @@ namespace {
 // So many bytes past the end of a message the quick loops may load.
 constexpr ptrdiff_t kRoom = 32;
 
-static_assert(Few::kMost == Abreast::kAtOnce);
+static_assert(HotCopy::kMost == LaneDecoder::kLanes);
 
 }  // namespace
 
 // What a run leaves for the next.
 struct Learned {
   explicit Learned(const std::vector<FieldSpec>& fields)
-      : names(fields), abreast(names), a_record(fields.size()) {}
+      : names(fields), lanes(names), a_record(fields.size()) {}
 
-  Names names;
-  Abreast abreast;
+  FieldNames names;
+  LaneDecoder lanes;
   bool mixed = false;
   std::thread::id user;          // the last one
   std::vector<double> a_record;  // of each field, how many values or bytes were gathered for one
@@ -39,18 +39,18 @@ class Decoder::Run {
       size_t bytes, bool follow)
       : fields_(fields),
         names_(learned.names),
-        abreast_(learned.abreast),
+        lanes_(learned.lanes),
         mixed_(learned.mixed),
         columns_(columns),
         rows_(rows),
         seen_(fields.size(), SIZE_MAX) {
-    abreast_.begin(follow);
+    lanes_.begin(follow);
     for (size_t f = 0; f < fields.size(); ++f) {
       if (fields[f].steps) lists_.emplace(fields[f].name, f);
       prepare(fields[f], columns[f]);
       reserve(fields[f], columns[f], learned.a_record[f], bytes);
     }
-    for (Names::Slot& slot : names_.slots) {
+    for (FieldNames::Slot& slot : names_.slots) {
       if (!slot.one_number) continue;
       Column& column = columns[static_cast<size_t>(slot.field)];
       slot.to = slot.is_int ? reinterpret_cast<uint8_t*>(column.fixed_ints)
@@ -75,7 +75,7 @@ class Decoder::Run {
   }
 
   // Whether records are still decoded abreast.
-  bool goes_abreast() const { return surprises_ < kMostSurprises; }
+  bool uses_lanes() const { return surprises_ < kMostSurprises; }
 
   DecodeFault fault;
 
@@ -83,9 +83,9 @@ class Decoder::Run {
   // Decodes the records from `row` on, and returns how many: one, or those that were taken abreast.
   // With a fault, as many as were sound before it.
   size_t records(size_t row, const Chunk& chunk, size_t start, size_t stop, bool sequence) {
-    if (stop - start >= Abreast::kAtOnce && goes_abreast() && take_abreast(row, chunk, start)) {
+    if (stop - start >= LaneDecoder::kLanes && uses_lanes() && take_lanes(row, chunk, start)) {
       size_t done = 0;
-      while (done < Abreast::kAtOnce && finish(row + done, chunk.payload(start + done), done)) ++done;
+      while (done < LaneDecoder::kLanes && finish(row + done, chunk.payload(start + done), done)) ++done;
       return done;
     }
     return record(row, chunk.payload(start), sequence) ? 1 : 0;
@@ -120,21 +120,21 @@ class Decoder::Run {
   bool end() { return fields_seen_ == fields_.size() || missing_fields(); }
 
   // Takes the numbers of the next records, if these are like those before them.
-  bool take_abreast(size_t row, const Chunk& chunk, size_t start) {
-    Abreast::Messages messages;
-    for (size_t m = 0; m < Abreast::kAtOnce; ++m) {
+  bool take_lanes(size_t row, const Chunk& chunk, size_t start) {
+    LaneDecoder::Messages messages;
+    for (size_t m = 0; m < LaneDecoder::kLanes; ++m) {
       Bytes& message = messages[m];
       if (!only_features(chunk.payload(start + m), message)) return surprised();
       if (readable_end_ - (message.data() + message.size()) < kRoom) return false;
     }
     const Bytes last = messages.back();
-    if (mixed_ && surprises_ > 0) return abreast_.take_named(messages, names_, row) || surprised();
-    if (!abreast_.knows() && !abreast_.learn(last, names_)) return surprised();
+    if (mixed_ && surprises_ > 0) return lanes_.take_named(messages, names_, row) || surprised();
+    if (!lanes_.knows() && !lanes_.learn(last, names_)) return surprised();
     for (const Bytes message : messages) {
-      if (readable_end_ - message.data() < abreast_.reach()) return false;
+      if (readable_end_ - message.data() < lanes_.reach()) return false;
     }
-    if (abreast_.take_alike(messages, names_, row)) return true;
-    abreast_.learn(last, names_);
+    if (lanes_.take_alike(messages, names_, row)) return true;
+    lanes_.learn(last, names_);
     return surprised();
   }
 
@@ -151,12 +151,12 @@ class Decoder::Run {
 
   // Takes what is no number of a record that was taken abreast.
   bool finish(size_t row, Bytes payload, size_t number) {
-    const std::vector<size_t>& numbers = abreast_.fields();
+    const std::vector<size_t>& numbers = lanes_.fields();
     if (numbers.size() == fields_.size()) return true;
     begin(row, payload);
     fields_seen_ = numbers.size();
-    for (size_t n = 0; n < abreast_.others(); ++n) {
-      if (!features(abreast_.other(n, number))) return false;
+    for (size_t n = 0; n < lanes_.others(); ++n) {
+      if (!features(lanes_.other(n, number))) return false;
     }
     if (fields_seen_ == fields_.size()) return true;
     for (const size_t f : numbers) seen_[f] = row;
@@ -213,7 +213,7 @@ class Decoder::Run {
     p += 2 + length;
     const int64_t n = names_.look_up(text, size);
     if (n < 0) return malformed(text, WireFault::bad_name);
-    const Names::Slot& slot = names_.slots[static_cast<size_t>(n)];
+    const FieldNames::Slot& slot = names_.slots[static_cast<size_t>(n)];
     const uint64_t head = load<uint64_t>(text + size);
     // What follows the name must be the value and nothing else, for an entry may name itself twice.
     if (slot.field < 0) return (head & 0xffff) == (0x12 | value_size << 8) || entry({text - 2, length});
@@ -231,8 +231,8 @@ class Decoder::Run {
 
   template <bool quick_pext>
   [[gnu::noinline]] const uint8_t* numbers(const uint8_t* p, const uint8_t* end, size_t most) {
-    Names::Slot* const slots = names_.slots.data();
-    Names::Slot* slot = slots;
+    FieldNames::Slot* const slots = names_.slots.data();
+    FieldNames::Slot* slot = slots;
     const size_t row = row_;
     size_t* const seen = seen_.data();
     size_t taken = 0, others = 0, unexpected = 0;
@@ -245,7 +245,7 @@ class Decoder::Run {
       const uint64_t text = load<uint64_t>(p + 4);
       const uint8_t* const head = p + 4 + text_size;
       // Most often the name is the one that followed the name before it the last time.
-      Names::Slot* const before = slot;
+      FieldNames::Slot* const before = slot;
       slot = slots + slot->next;
       if (((start ^ slot->start) & 0xffff80ff) | ((text ^ slot->first) & slot->mask)) {
         const uint64_t first = text & word_mask(text_size);
@@ -300,7 +300,7 @@ class Decoder::Run {
       if ((word & 0x80ff80ff) != 0x000a000a || value_size < 0) break;
       // The name is followed by the value alone, and is none of those asked for.
       if (load<uint16_t>(text_end) != (0x12 | value_size << 8)) break;
-      if (asked >> Names::trait(load<uint16_t>(text_end - 2)) & 1) break;
+      if (asked >> FieldNames::trait(load<uint16_t>(text_end - 2)) & 1) break;
       // Names that may not be UTF-8 are looked at closely. The eight bytes up to the last letter are letters
       // and, where those are fewer, the header, which is below 128.
       uint64_t letters;
@@ -345,7 +345,7 @@ class Decoder::Run {
     if (!only(entry, 0x0a, text) || !only(entry, 0x12, feature) || !entry.done()) return false;
     const int64_t n = names_.find_anywhere(text);
     if (n < 0 || names_.slots[static_cast<size_t>(n)].field < 0) return false;
-    const Names::Slot& slot = names_.slots[static_cast<size_t>(n)];
+    const FieldNames::Slot& slot = names_.slots[static_cast<size_t>(n)];
     const Kind kind = fields_[static_cast<size_t>(slot.field)].kind;
     Cursor of_feature(feature);
     if (!only(of_feature, static_cast<uint8_t>(static_cast<int>(kind) << 3 | 2), list) || !of_feature.done())
@@ -357,7 +357,7 @@ class Decoder::Run {
   }
 
   // Takes the bytes of a canonical value. False, with nothing changed, if they are not what the field wants.
-  bool take(const Names::Slot& slot, const uint8_t* value, size_t size) {
+  bool take(const FieldNames::Slot& slot, const uint8_t* value, size_t size) {
     const size_t f = static_cast<size_t>(slot.field);
     const FieldSpec& spec = fields_[f];
     Column& column = columns_[f];
@@ -665,8 +665,8 @@ class Decoder::Run {
   bool malformed(const Cursor& cursor, size_t f) { return malformed(cursor, static_cast<int64_t>(f)); }
 
   const std::vector<FieldSpec>& fields_;
-  Names& names_;
-  Abreast& abreast_;
+  FieldNames& names_;
+  LaneDecoder& lanes_;
   bool& mixed_;  // whether the names of a record came in another order than those before
   std::vector<Column>& columns_;
   const uint8_t* readable_end_ = nullptr;
@@ -726,12 +726,13 @@ DecodeFault Decoder::decode(const Chunk& chunk, size_t start, size_t stop,
   });
 }
 
-bool Decoder::decode_few(const Bring& bring, size_t rows, size_t bytes, std::vector<Column>& columns) const {
+bool Decoder::decode_hot(const NextRecords& bring, size_t rows, size_t bytes,
+                         std::vector<Column>& columns) const {
   return with_learned([&](Learned& learned) {
     Run run(fields_, learned, columns, rows, bytes, false);
     Chunk few;
     for (size_t row = 0; row < rows; row += few.records.size()) {
-      if (!bring(few, run.goes_abreast())) return false;
+      if (!bring(few, run.uses_lanes())) return false;
       if (run.chunk(row, few, 0, few.records.size(), sequence_) < few.records.size()) return false;
     }
     run.end(learned.a_record);

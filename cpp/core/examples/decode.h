@@ -70,7 +70,7 @@ class Decoder {
   DecodeFault decode(const Chunk& chunk, size_t start, size_t stop, std::vector<Column>& columns) const;
 
   // Decodes `rows` records, of so many bytes in all, a few at a time. False on any fault.
-  bool decode_few(const Bring& bring, size_t rows, size_t bytes, std::vector<Column>& columns) const;
+  bool decode_hot(const NextRecords& bring, size_t rows, size_t bytes, std::vector<Column>& columns) const;
 
  private:
   class Run;

@@ -13,7 +13,7 @@ constexpr size_t kLine = 64;  // of the cache
 // does not fit its caches, waiting for them took as long as decoding: so they are called for two turns ahead.
 template <typename T>
 [[gnu::always_inline]] inline void call_for_room(const uint8_t* to) {
-  __builtin_prefetch(to + 2 * Abreast::kAtOnce * sizeof(T), 1);
+  __builtin_prefetch(to + 2 * LaneDecoder::kLanes * sizeof(T), 1);
 }
 
 bool has_quick() {
@@ -67,8 +67,9 @@ template <bool quick>
 
 // Stores eight numbers of a column. `each` hands on, for every message, its number, the entry and its length.
 template <bool quick, typename Each>
-[[gnu::always_inline]] inline void Abreast::store_numbers(const Number& number, const Names::Slot* slots,
-                                                          size_t row, uint64_t& wrong, const Each& each) {
+[[gnu::always_inline]] inline void LaneDecoder::store_numbers(const Number& number,
+                                                              const FieldNames::Slot* slots, size_t row,
+                                                              uint64_t& wrong, const Each& each) {
   const size_t value_at = number.value_at;
   if (number.is_int) {
     uint8_t* const to = slots[number.slot].to + 8 * row;
@@ -92,8 +93,8 @@ template <bool quick, typename Each>
 
 // Goes over the entries of a step.
 template <bool wide>
-[[gnu::always_inline]] inline void Abreast::pass(const Step& step, Places& at, Lane& unlike,
-                                                 uint64_t& wrong) {
+[[gnu::always_inline]] inline void LaneDecoder::pass(const Step& step, Places& at, Lane& unlike,
+                                                     uint64_t& wrong) {
   Lane differs = {};
   uint64_t lengths = 0;
 #pragma GCC unroll 8
@@ -118,17 +119,17 @@ template <bool wide>
 }
 
 template <bool quick, bool wide>
-[[gnu::always_inline]] inline bool Abreast::take_alike(const Messages& messages, const Names::Slot* slots,
-                                                       size_t row) {
+[[gnu::always_inline]] inline bool LaneDecoder::take_alike(const Messages& messages,
+                                                           const FieldNames::Slot* slots, size_t row) {
   Places at;
-  for (size_t m = 0; m < kAtOnce; ++m) at[m] = messages[m].data();
+  for (size_t m = 0; m < kLanes; ++m) at[m] = messages[m].data();
   Lane unlike = {};
   uint64_t wrong = 0;
   const uint8_t** places = places_.data();
   // The next records are called for little by little, as there is room.
   const Bytes last = messages.back();
   const uint8_t* ahead = last.data() + last.size();
-  const size_t a_step = follow_ ? kAtOnce * last.size() / steps_.size() / kLine + 1 : 0;
+  const size_t a_step = follow_ ? kLanes * last.size() / steps_.size() / kLine + 1 : 0;
   const auto call_for_more = [&]() __attribute__((always_inline)) {
     // As many each time, so that the end of the loop comes as expected.
     for (size_t i = 0; i < a_step; ++i, ahead += kLine) __builtin_prefetch(ahead);
@@ -139,7 +140,7 @@ template <bool quick, bool wide>
     if (step->asked == Asked::number) {
       const auto each = [&](const auto& use) __attribute__((always_inline)) {
 #pragma GCC unroll 2
-        for (size_t m = 0; m < kAtOnce; ++m) {
+        for (size_t m = 0; m < kLanes; ++m) {
           const uint8_t* const p = at[m];
           const uint64_t length = p[1];
           const Lane expected = step->bytes + ((Lane{} + p[1]) & step->lengths);
@@ -163,15 +164,15 @@ template <bool quick, bool wide>
     at = passed;
   }
   for (size_t i = 0; i < kLoaded; ++i) wrong |= unlike[i];
-  for (size_t m = 0; m < kAtOnce; ++m)
+  for (size_t m = 0; m < kLanes; ++m)
     wrong |= static_cast<uint64_t>(at[m] - (messages[m].data() + messages[m].size()));
   return wrong == 0;
 }
 
 template <bool quick>
-[[gnu::always_inline]] inline bool Abreast::take_named(const Messages& messages, const Names& names,
-                                                       size_t row) {
-  const Names::Slot* const slots = names.slots.data();
+[[gnu::always_inline]] inline bool LaneDecoder::take_named(const Messages& messages, const FieldNames& names,
+                                                           size_t row) {
+  const FieldNames::Slot* const slots = names.slots.data();
   const uint32_t* const buckets = names.buckets.data();
   const int shift = names.bucket_shift;
   const uint64_t multiplier = names.multiplier;
@@ -190,11 +191,11 @@ template <bool quick>
       const uint8_t* const text_end = p + 4 + size;
       const uint64_t first = first_bytes<quick>(load<uint64_t>(p + 4), size), head = load<uint64_t>(text_end);
       const uint64_t hash = (first ^ uint64_t{load<uint16_t>(text_end - 2)} << 29) * multiplier;
-      const Names::Slot& slot = slots[buckets[hash >> shift]];
+      const FieldNames::Slot& slot = slots[buckets[hash >> shift]];
       wrong = ((start ^ slot.start) & 0xffff80ff) | (first ^ slot.first) |
               ((load<uint64_t>(p + 4 + slot.last_at) & slot.mask) ^ slot.last) |
               (head ^ (slot.head + length * kHeadSteps)) << slot.head_shift | (head & 0x8000);
-      places[slot.place * kAtOnce] = p;
+      places[slot.place * kLanes] = p;
       found += slot.place != 0;
       p += 2 + length;
     }
@@ -203,54 +204,56 @@ template <bool quick>
   }
   uint64_t wrong = 0;
   for (const auto& [place, number] : named_numbers_) {
-    const uint8_t* const* const entries = places_.data() + place * kAtOnce;
+    const uint8_t* const* const entries = places_.data() + place * kLanes;
     const auto each = [&](const auto& use) __attribute__((always_inline)) {
 #pragma GCC unroll 2
-      for (size_t m = 0; m < kAtOnce; ++m) use(m, entries[m], entries[m][1]);
+      for (size_t m = 0; m < kLanes; ++m) use(m, entries[m], entries[m][1]);
     };
     store_numbers<quick>(number, slots, row, wrong, each);
   }
   for (const size_t place : named_.others) {
-    for (size_t m = 0; m < kAtOnce; ++m) wrong |= places_[place * kAtOnce + m] == kNowhere;
+    for (size_t m = 0; m < kLanes; ++m) wrong |= places_[place * kLanes + m] == kNowhere;
   }
   return wrong == 0;
 }
 
-RECORDKIT_QUICK bool Abreast::take_alike_quick(const Messages& messages, const Names::Slot* slots,
-                                               size_t row) {
+RECORDKIT_QUICK bool LaneDecoder::take_alike_quick(const Messages& messages, const FieldNames::Slot* slots,
+                                                   size_t row) {
   return take_alike<true, false>(messages, slots, row);
 }
-RECORDKIT_WIDE bool Abreast::take_alike_wide(const Messages& messages, const Names::Slot* slots, size_t row) {
+RECORDKIT_WIDE bool LaneDecoder::take_alike_wide(const Messages& messages, const FieldNames::Slot* slots,
+                                                 size_t row) {
   return take_alike<true, true>(messages, slots, row);
 }
-RECORDKIT_QUICK bool Abreast::take_named_quick(const Messages& messages, const Names& names, size_t row) {
+RECORDKIT_QUICK bool LaneDecoder::take_named_quick(const Messages& messages, const FieldNames& names,
+                                                   size_t row) {
   return take_named<true>(messages, names, row);
 }
 
-bool Abreast::take_alike(const Messages& messages, const Names& names, size_t row) {
+bool LaneDecoder::take_alike(const Messages& messages, const FieldNames& names, size_t row) {
   plan_ = &alike_;
-  places_.resize(alike_.others.size() * kAtOnce);
-  const Names::Slot* const slots = names.slots.data();
+  places_.resize(alike_.others.size() * kLanes);
+  const FieldNames::Slot* const slots = names.slots.data();
   if (wide_) return take_alike_wide(messages, slots, row);
   return quick_ ? take_alike_quick(messages, slots, row) : take_alike<false, false>(messages, slots, row);
 }
 
-bool Abreast::take_named(const Messages& messages, const Names& names, size_t row) {
+bool LaneDecoder::take_named(const Messages& messages, const FieldNames& names, size_t row) {
   if (!any_order_) return false;
   plan_ = &named_;
-  places_.resize(named_places_ * kAtOnce);
+  places_.resize(named_places_ * kLanes);
   return quick_ ? take_named_quick(messages, names, row) : take_named<false>(messages, names, row);
 }
 
-void Abreast::begin(bool follow) {
+void LaneDecoder::begin(bool follow) {
   quick_ = has_quick();
   wide_ = quick_ && has_wide();
   follow_ = follow;
 }
 
-Abreast::Abreast(const Names& names) : named_places_(names.slots.size() + 1) {
+LaneDecoder::LaneDecoder(const FieldNames& names) : named_places_(names.slots.size() + 1) {
   for (size_t n = 0; n < names.slots.size(); ++n) {
-    const Names::Slot& slot = names.slots[n];
+    const FieldNames::Slot& slot = names.slots[n];
     if (slot.field < 0) continue;
     any_order_ = any_order_ && slot.size <= kLongestNamed;
     if (!slot.one_number) {
@@ -262,7 +265,7 @@ Abreast::Abreast(const Names& names) : named_places_(names.slots.size() + 1) {
   }
 }
 
-bool Abreast::learn(Bytes message, Names& names) {
+bool LaneDecoder::learn(Bytes message, FieldNames& names) {
   steps_.clear();
   alike_ = {};
   const uint8_t* p = message.data();
@@ -273,7 +276,7 @@ bool Abreast::learn(Bytes message, Names& names) {
   return (p == end && knows()) || forget();
 }
 
-bool Abreast::learn_step(const uint8_t* p, const uint8_t* end, Names& names) {
+bool LaneDecoder::learn_step(const uint8_t* p, const uint8_t* end, FieldNames& names) {
   const size_t length = p[1], size = p[3];
   if ((load<uint32_t>(p) & 0x80ff80ff) != 0x000a000a || static_cast<size_t>(end - p) < 2 + length)
     return false;
@@ -283,7 +286,7 @@ bool Abreast::learn_step(const uint8_t* p, const uint8_t* end, Names& names) {
   const int64_t found = names.look_up(p + 4, size);
   if (found < 0) return false;
   const size_t n = static_cast<size_t>(found);
-  const Names::Slot& slot = names.slots[n];
+  const FieldNames::Slot& slot = names.slots[n];
 
   uint8_t bytes[kLoaded] = {}, lengths[kLoaded] = {}, mask[kLoaded] = {}, from[kLoaded];
   std::fill_n(from, kLoaded, uint8_t{1});
@@ -329,11 +332,11 @@ bool Abreast::learn_step(const uint8_t* p, const uint8_t* end, Names& names) {
   return true;
 }
 
-Abreast::Number Abreast::number_of(size_t n, const Names::Slot& slot) {
+LaneDecoder::Number LaneDecoder::number_of(size_t n, const FieldNames::Slot& slot) {
   return {n, slot.size + size_t{10}, slot.is_int};
 }
 
-bool Abreast::forget() {
+bool LaneDecoder::forget() {
   steps_.clear();
   return false;
 }

@@ -14,14 +14,14 @@
 
 namespace recordkit {
 
-class Abreast {
+class LaneDecoder {
  public:
-  static constexpr size_t kAtOnce = 8;
-  using Messages = std::array<Bytes, kAtOnce>;
+  static constexpr size_t kLanes = 8;
+  using Messages = std::array<Bytes, kLanes>;
 
-  explicit Abreast(const Names& names);
-  Abreast(const Abreast&) = delete;  // it points into itself
-  Abreast& operator=(const Abreast&) = delete;
+  explicit LaneDecoder(const FieldNames& names);
+  LaneDecoder(const LaneDecoder&) = delete;  // it points into itself
+  LaneDecoder& operator=(const LaneDecoder&) = delete;
 
   // To be called before a run: chooses the code that this processor runs best. `follow`: behind the last
   // message of eight come those of the next eight, so that they can be called for.
@@ -31,7 +31,7 @@ class Abreast {
   // them is not short and plain.
   //
   // REQUIRES: kLoaded bytes behind the message may be loaded
-  bool learn(Bytes message, Names& names);
+  bool learn(Bytes message, FieldNames& names);
 
   bool knows() const { return !steps_.empty(); }
 
@@ -42,13 +42,13 @@ class Abreast {
   // of them have the entries that were learned, in that order, and nothing else.
   //
   // REQUIRES: knows(), and reach() bytes from the start of each message on may be loaded
-  bool take_alike(const Messages& messages, const Names& names, size_t row);
+  bool take_alike(const Messages& messages, const FieldNames& names, size_t row);
 
   // The same for messages with entries in any order. False unless all of them have every field that was asked
   // for once, and whatever else they have is plain.
   //
   // REQUIRES: kLoaded bytes behind each message may be loaded
-  bool take_named(const Messages& messages, const Names& names, size_t row);
+  bool take_named(const Messages& messages, const FieldNames& names, size_t row);
 
   // The fields whose numbers are taken.
   const std::vector<size_t>& fields() const { return plan_->fields; }
@@ -56,13 +56,13 @@ class Abreast {
   // How many other entries of each message were asked for, and where number `n` of them is in message `m`.
   size_t others() const { return plan_->others.size(); }
   Bytes other(size_t n, size_t m) const {
-    const uint8_t* const p = places_[plan_->others[n] * kAtOnce + m];
+    const uint8_t* const p = places_[plan_->others[n] * kLanes + m];
     return {p, size_t{2} + p[1]};
   }
 
  private:
   static constexpr size_t kLoaded = 32;
-  using Places = std::array<const uint8_t*, kAtOnce>;
+  using Places = std::array<const uint8_t*, kLanes>;
   using Lane [[gnu::vector_size(kLoaded)]] = uint8_t;
   static constexpr size_t kLongestEntry = 2 + 255;
   static constexpr size_t kMostSteps = 256;
@@ -94,22 +94,22 @@ class Abreast {
     std::vector<size_t> others = {};  // places of other entries
   };
 
-  bool learn_step(const uint8_t* p, const uint8_t* end, Names& names);
+  bool learn_step(const uint8_t* p, const uint8_t* end, FieldNames& names);
   bool forget();
-  static Number number_of(size_t n, const Names::Slot& slot);
+  static Number number_of(size_t n, const FieldNames::Slot& slot);
 
   template <bool wide>
   static void pass(const Step& step, Places& at, Lane& unlike, uint64_t& wrong);
   template <bool quick, typename Each>
-  static void store_numbers(const Number& number, const Names::Slot* slots, size_t row, uint64_t& wrong,
+  static void store_numbers(const Number& number, const FieldNames::Slot* slots, size_t row, uint64_t& wrong,
                             const Each& each);
   template <bool quick, bool wide>
-  bool take_alike(const Messages& messages, const Names::Slot* slots, size_t row);
+  bool take_alike(const Messages& messages, const FieldNames::Slot* slots, size_t row);
   template <bool quick>
-  bool take_named(const Messages& messages, const Names& names, size_t row);
-  bool take_alike_quick(const Messages& messages, const Names::Slot* slots, size_t row);
-  bool take_alike_wide(const Messages& messages, const Names::Slot* slots, size_t row);
-  bool take_named_quick(const Messages& messages, const Names& names, size_t row);
+  bool take_named(const Messages& messages, const FieldNames& names, size_t row);
+  bool take_alike_quick(const Messages& messages, const FieldNames::Slot* slots, size_t row);
+  bool take_alike_wide(const Messages& messages, const FieldNames::Slot* slots, size_t row);
+  bool take_named_quick(const Messages& messages, const FieldNames& names, size_t row);
 
   bool quick_ = false;
   bool wide_ = false;

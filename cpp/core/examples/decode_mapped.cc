@@ -5,9 +5,9 @@
 namespace recordkit {
 namespace {
 
-class Gathering {
+class MappedRecords {
  public:
-  Gathering(std::span<const Place> places, std::span<const FileMap* const> maps)
+  MappedRecords(std::span<const Place> places, std::span<const FileMap* const> maps)
       : places_(places), maps_(maps) {}
 
   bool are_mapped() const {
@@ -26,19 +26,19 @@ class Gathering {
 
   // The next few, while those behind them are called for: finding out where a page is takes as long as
   // fetching it from memory does, and decoding takes longer than either.
-  bool bring(Chunk& few, bool abreast) {
-    if (next_ == 0) call_for(0, few_from(0, abreast));
-    const size_t end = few_from(next_, abreast);
-    few_.clear();
+  bool bring(Chunk& few, bool in_lanes) {
+    if (next_ == 0) call_for(0, few_from(0, in_lanes));
+    const size_t end = few_from(next_, in_lanes);
+    hot_.clear();
     for (; next_ < end; ++next_) {
-      if (!watch_.allows(places_[next_].size)) return false;
+      if (!guard_.allows(places_[next_].size)) return false;
       const Header header(at(next_));
       if (!header.is_sound() || header.length != places_[next_].size - kFrameSize ||
-          !few_.add(header, at(next_) + kHeaderSize, Following::anything))
+          !hot_.add(header, at(next_) + kHeaderSize, Prefetch::none))
         return false;
     }
-    few_.hand_over(few);
-    call_for(end, few_from(end, abreast));
+    hot_.hand_over(few);
+    call_for(end, few_from(end, in_lanes));
     return true;
   }
 
@@ -50,10 +50,10 @@ class Gathering {
   const uint8_t* at(size_t i) const { return maps_[places_[i].file]->data() + places_[i].offset; }
 
   // The place behind the few that begin with this one.
-  size_t few_from(size_t first, bool abreast) const {
+  size_t few_from(size_t first, bool in_lanes) const {
     size_t end = first;
     for (uint64_t bytes = 0;
-         end < places_.size() && Few::has_room(end - first, bytes, places_[end].size, abreast); ++end)
+         end < places_.size() && HotCopy::has_room(end - first, bytes, places_[end].size, in_lanes); ++end)
       bytes += places_[end].size;
     return end;
   }
@@ -69,24 +69,24 @@ class Gathering {
   std::span<const Place> places_;
   std::span<const FileMap* const> maps_;
   size_t next_ = 0;
-  Few few_;
-  Watch watch_;
+  HotCopy hot_;
+  MapGuard guard_;
 };
 
 }  // namespace
 
-bool gather(const Decoder& decoder, std::span<const Place> places, std::span<const FileMap* const> maps,
-            std::vector<Column>& columns) {
-  Gathering gathering(places, maps);
-  if (!gathering.are_mapped()) return false;
-  return decoder.decode_few([&](Chunk& few, bool abreast) { return gathering.bring(few, abreast); },
-                            places.size(), gathering.bytes(), columns);
+bool decode_mapped(const Decoder& decoder, std::span<const Place> places,
+                   std::span<const FileMap* const> maps, std::vector<Column>& columns) {
+  MappedRecords records(places, maps);
+  if (!records.are_mapped()) return false;
+  return decoder.decode_hot([&](Chunk& few, bool in_lanes) { return records.bring(few, in_lanes); },
+                            places.size(), records.bytes(), columns);
 }
 
 std::optional<uint64_t> decode_next(const Decoder& decoder, RecordReader& reader, size_t rows,
                                     std::vector<Column>& columns) {
-  return reader.bring_next(rows, [&](const Bring& bring, uint64_t bytes) {
-    return decoder.decode_few(bring, rows, bytes, columns);
+  return reader.visit_next(rows, [&](const NextRecords& bring, uint64_t bytes) {
+    return decoder.decode_hot(bring, rows, bytes, columns);
   });
 }
 

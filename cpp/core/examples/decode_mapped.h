@@ -16,8 +16,8 @@ namespace recordkit {
 // the fields want: whoever fetches and decodes them finds out which.
 //
 // REQUIRES: every place.file is less than maps.size()
-bool gather(const Decoder& decoder, std::span<const Place> places, std::span<const FileMap* const> maps,
-            std::vector<Column>& columns);
+bool decode_mapped(const Decoder& decoder, std::span<const Place> places,
+                   std::span<const FileMap* const> maps, std::vector<Column>& columns);
 
 // Decodes the next `rows` records of a reader, and returns the number of the first. Nothing, with nothing of
 // use in the columns and the reader where it was, unless that is a way to go, and all of them are sound and

@@ -34,7 +34,7 @@ constexpr uint64_t canonical_head(Kind kind) {
 inline constexpr uint64_t kHeadSteps = 0x010001000100;
 inline constexpr size_t kHeadSize = 6;
 
-struct Names {
+struct FieldNames {
   // All that the common case needs, in one cache line.
   struct alignas(64) Slot {
     uint64_t first = 0;       // the first eight bytes of the name, as far as it goes
@@ -63,7 +63,7 @@ struct Names {
   uint64_t asked = 0;
   bool few_asked = false;
 
-  explicit Names(const std::vector<FieldSpec>& fields) : buckets(256) {
+  explicit FieldNames(const std::vector<FieldSpec>& fields) : buckets(256) {
     add("");
     for (size_t f = 0; f < fields.size(); ++f) {
       const FieldSpec& field = fields[f];

@@ -223,7 +223,7 @@ void FileMap::note_touched(uint64_t) {}
 
 #endif
 
-bool Watch::look(uint64_t bytes) {
+bool MapGuard::look(uint64_t bytes) {
   left_ = 0;
   if (over_ || !FileMap::is_guarded()) {
     over_ = true;
@@ -233,7 +233,7 @@ bool Watch::look(uint64_t bytes) {
   return true;
 }
 
-bool Watch::copies_long_payload(uint8_t* to, const uint8_t* from, uint64_t length) {
+bool MapGuard::copies_long_payload(uint8_t* to, const uint8_t* from, uint64_t length) {
   uint32_t crc = 0;
   for (uint64_t at = 0; at < length; at += kPiece) {
     const uint64_t piece = std::min(kPiece, length - at);

@@ -14,7 +14,7 @@ constexpr uint64_t kLargePage = uint64_t{2} << 20;
 
 // What is mapped of a file that is cut short, or on a disk that fails, kills a process that touches it. Not
 // here: a handler of the signal puts zeros in place of such a map, and the map tells that it is no longer
-// whole. Others may take the signal at any time, so every touch is asked for first: see Watch. Safe to use
+// whole. Others may take the signal at any time, so every touch is asked for first: see MapGuard. Safe to use
 // from many threads.
 class FileMap {
  public:
@@ -35,7 +35,7 @@ class FileMap {
   uint64_t size() const { return size_; }
 
   // The bytes; zeros where they could not be had. They may change: copy them before believing them.
-  // REQUIRES: a Watch of this thread allows it
+  // REQUIRES: a MapGuard of this thread allows it
   const uint8_t* data() const { return data_; }
 
   // Whether all that was touched so far was there. What was copied while this was true is what the file has.
@@ -52,7 +52,7 @@ class FileMap {
   static uint64_t touched();
 
  private:
-  friend class Watch;
+  friend class MapGuard;
   friend struct Regions;
   struct Region;
   FileMap(const uint8_t* data, uint64_t size, Region* region) : data_(data), size_(size), region_(region) {}
@@ -66,17 +66,17 @@ class FileMap {
 // Asked by one thread before it touches maps. Looking at the handler takes as long as copying some kilobytes,
 // so that it is done once for every kBetween bytes: what is left is that others take the signal and the file
 // is cut, both between a look and the last touch that it was for.
-class Watch {
+class MapGuard {
  public:
   static constexpr uint64_t kBetween = uint64_t{1} << 20;
 
   // What is long is touched in pieces of so many bytes, which stay in the second cache.
   static constexpr uint64_t kPiece = uint64_t{256} << 10;
 
-  Watch() = default;
-  ~Watch() { FileMap::note_touched(touched_); }
-  Watch(const Watch&) = delete;
-  Watch& operator=(const Watch&) = delete;
+  MapGuard() = default;
+  ~MapGuard() { FileMap::note_touched(touched_); }
+  MapGuard(const MapGuard&) = delete;
+  MapGuard& operator=(const MapGuard&) = delete;
 
   // Whether so many bytes may be touched now. Once they may not, nothing more may.
   bool allows(uint64_t bytes) {
@@ -88,14 +88,14 @@ class Watch {
   }
 
   // Whether something was not allowed.
-  bool is_over() const { return over_; }
+  bool was_refused() const { return over_; }
 
   // What copy_payload does, a piece at a time where it is long, and false as well where it is not allowed.
   [[gnu::always_inline]] bool copies_payload(uint8_t* to, const uint8_t* from, uint64_t length,
-                                             Following following) {
+                                             Prefetch prefetch) {
     if (length > kPiece) [[unlikely]]
       return copies_long_payload(to, from, length);
-    return allows(length + kFooterSize) && copy_payload(to, from, length, following);
+    return allows(length + kFooterSize) && copy_payload(to, from, length, prefetch);
   }
 
  private:

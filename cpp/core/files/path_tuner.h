@@ -8,7 +8,7 @@ namespace recordkit {
 // Work goes the first way, and now and then, for a short stretch, the second. Where that took clearly less it
 // stays there, for as long as it does; the first is then tried again ever more rarely. The unit of work is up
 // to the user: a stretch has 16 at least.
-class Faster {
+class PathTuner {
  public:
   // What is worth knowing for more work that may be alike.
   struct alignas(8) Found {  // one word, which is taken and kept at once
@@ -17,10 +17,10 @@ class Faster {
   };
 
   // `clearly`: the share of the first way's time that the second may take.
-  explicit Faster(double clearly) : clearly_(clearly) {}
+  explicit PathTuner(double clearly) : clearly_(clearly) {}
 
   // Goes on as another one did, and looks soon whether that is right.
-  Faster(double clearly, Found before)
+  PathTuner(double clearly, Found before)
       : clearly_(clearly), second_(before.second), stretch_(kShortest), first_pace_(before.first_pace) {}
 
   Found found() const { return {second_, static_cast<float>(first_pace_)}; }

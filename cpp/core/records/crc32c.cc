@@ -296,7 +296,7 @@ constexpr auto kBack = [] {
 // Those before it are made good by the state to begin with, those behind it by moving the last state back.
 // There is nothing to decide on the way: lengths that differ from record to record cost no branch that comes
 // unexpectedly. What is copied is what was summed up, for each byte is loaded once.
-template <bool copies, Following following = Following::anything>
+template <bool copies, Prefetch prefetch = Prefetch::none>
 RECORDKIT_TARGET_AVX512 inline uint32_t lines_avx512(uint32_t crc, const uint8_t* data, size_t size,
                                                      [[maybe_unused]] uint8_t* to) {
   constexpr size_t kLine = 64, kBlock = 2 * kLine;
@@ -308,7 +308,7 @@ RECORDKIT_TARGET_AVX512 inline uint32_t lines_avx512(uint32_t crc, const uint8_t
   // fifth of the time that reading and checking a file takes.
   const auto call_ahead = [&](size_t at) __attribute__((always_inline)) {
     constexpr size_t kAhead = 8 << 10;
-    if constexpr (following == Following::next)
+    if constexpr (prefetch == Prefetch::ahead)
       __builtin_prefetch(reinterpret_cast<const void*>(start + at + kAhead));
   };
   const auto line = [&](size_t at) __attribute__((target("avx512f"), always_inline)) {
@@ -364,9 +364,9 @@ RECORDKIT_TARGET_AVX512 uint32_t extend_avx512(uint32_t crc, const uint8_t* data
   return size < kShort ? ~words_sse(~crc, data, size) : lines_avx512<false>(crc, data, size, nullptr);
 }
 
-template <Following following>
+template <Prefetch prefetch>
 RECORDKIT_TARGET_AVX512 uint32_t copy_avx512(uint8_t* to, const uint8_t* from, size_t size) {
-  if (size >= kShort) return lines_avx512<true, following>(0, from, size, to);
+  if (size >= kShort) return lines_avx512<true, prefetch>(0, from, size, to);
   std::memcpy(to, from, size);
   return ~words_sse(~uint32_t{0}, to, size);
 }
@@ -402,7 +402,7 @@ struct Path {
 // Best first. The last runs anywhere.
 constexpr Path kPaths[] = {
 #if RECORDKIT_X86
-    {"avx512", extend_avx512, copy_avx512<Following::anything>, copy_avx512<Following::next>, u64_sse42,
+    {"avx512", extend_avx512, copy_avx512<Prefetch::none>, copy_avx512<Prefetch::ahead>, u64_sse42,
      [] {
        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
               __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("bmi2") &&
@@ -440,9 +440,9 @@ uint32_t crc32c_extend(uint32_t crc, const uint8_t* data, size_t size) {
   return current().extend(crc, data, size);
 }
 
-uint32_t crc32c_copy(uint8_t* to, const uint8_t* from, size_t size, Following following) {
+uint32_t crc32c_copy(uint8_t* to, const uint8_t* from, size_t size, Prefetch prefetch) {
   const Path& path = current();
-  return (following == Following::next ? path.copy_before_next : path.copy)(to, from, size);
+  return (prefetch == Prefetch::ahead ? path.copy_before_next : path.copy)(to, from, size);
 }
 
 uint32_t crc32c_of_u64(uint64_t value) { return current().of_u64(value); }

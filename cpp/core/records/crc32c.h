@@ -15,13 +15,12 @@ uint32_t crc32c_extend(uint32_t crc, const uint8_t* data, size_t size);
 
 inline uint32_t crc32c(Bytes data) { return crc32c_extend(0, data.data(), data.size()); }
 
-// What stands behind something that is copied: what is copied next, so that it is called for meanwhile, or
-// anything else.
-enum class Following : bool { anything, next };
+// Whether the source goes on with what is copied next, so that prefetching beyond the end pays.
+enum class Prefetch : bool { none, ahead };
 
 // Copies, and returns the CRC of the copy. What it is copied from may change meanwhile, and may be a map of a
 // file.
-uint32_t crc32c_copy(uint8_t* to, const uint8_t* from, size_t size, Following following);
+uint32_t crc32c_copy(uint8_t* to, const uint8_t* from, size_t size, Prefetch prefetch);
 
 // The CRC of 8 bytes, inline: a record's header is checked for every record, and at every byte when
 // salvaging.

@@ -118,7 +118,7 @@ class Fetching {
       const uint8_t* const from = mapped(places_[i]);
       if (from == nullptr) continue;
       copy(static_cast<uint32_t>(i), from);
-      if (watch_.is_over()) {
+      if (guard_.was_refused()) {
         maps_ = {};  // all are read
         return;
       }
@@ -128,12 +128,12 @@ class Fetching {
   void copy(uint32_t number, const uint8_t* from) {
     uint8_t* const to = frame(number);
     const uint64_t length = spans_[number].length;
-    if (!watch_.allows(kHeaderSize)) return;
+    if (!guard_.allows(kHeaderSize)) return;
     std::memcpy(to, from, kHeaderSize);
     if (!header_is_sound(to) || load<uint64_t>(to) != length)
       found(number, Fault::bad_length_crc);
-    else if (!watch_.copies_payload(to + kHeaderSize, from + kHeaderSize, length, Following::anything) &&
-             !watch_.is_over())
+    else if (!guard_.copies_payload(to + kHeaderSize, from + kHeaderSize, length, Prefetch::none) &&
+             !guard_.was_refused())
       found(number, Fault::bad_payload_crc);
   }
 
@@ -216,7 +216,7 @@ class Fetching {
   std::vector<Chunk::Span> spans_;
   std::shared_ptr<Buffer> framed_;
   std::shared_ptr<Buffer> scratch_;
-  Watch watch_;
+  MapGuard guard_;
   size_t sound_ = 0;  // records before this one are, as far as is known
   Fault fault_ = Fault::none;
 };

@@ -25,19 +25,19 @@ struct stat facts_of(int descriptor) {
 
 }  // namespace
 
-Opened::Opened(int descriptor) : descriptor_(descriptor) {
+FileSnapshot::FileSnapshot(int descriptor) : descriptor_(descriptor) {
   const struct stat facts = facts_of(descriptor);
   size_ = S_ISREG(facts.st_mode) ? static_cast<uint64_t>(facts.st_size) : 0;
   set_change(facts, changed_);
 }
 
-uint64_t Opened::size_now() const { return size_of(descriptor_); }
+uint64_t FileSnapshot::current_size() const { return size_of(descriptor_); }
 
-void Opened::note(uint64_t offset, uint64_t length, uint32_t payload_crc) {
+void FileSnapshot::note(uint64_t offset, uint64_t length, uint32_t payload_crc) {
   if (std::has_single_bit(++pieces_)) noted_.push_back({offset, length, payload_crc});
 }
 
-Fault Opened::now(uint64_t end) const {
+Fault FileSnapshot::now(uint64_t end) const {
   const struct stat facts = facts_of(descriptor_);
   const uint64_t size = static_cast<uint64_t>(facts.st_size);
   int64_t changed[2];
@@ -50,7 +50,7 @@ Fault Opened::now(uint64_t end) const {
   return same ? Fault::none : Fault::written_over;
 }
 
-bool Opened::is_there(const Noted& record) const {
+bool FileSnapshot::is_there(const Noted& record) const {
   uint8_t header[kHeaderSize], footer[kFooterSize];
   return read_at(descriptor_, record.offset, header, kHeaderSize) == kHeaderSize &&
          read_at(descriptor_, record.offset + kHeaderSize + record.length, footer, kFooterSize) ==

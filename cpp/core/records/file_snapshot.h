@@ -8,13 +8,13 @@
 namespace recordkit {
 
 // Notes the state of an open file, and some of the records that are read from it.
-class Opened {
+class FileSnapshot {
  public:
   // Throws std::system_error.
-  explicit Opened(int descriptor);
+  explicit FileSnapshot(int descriptor);
 
   uint64_t size() const { return size_; }  // that it had
-  uint64_t size_now() const;
+  uint64_t current_size() const;
 
   // The file is known to have had so many bytes before.
   void had(uint64_t size) { size_ = std::max(size_, size); }

@@ -2,8 +2,8 @@
 
 namespace recordkit {
 
-bool copy_payload(uint8_t* to, const uint8_t* from, uint64_t length, Following following) {
-  const uint32_t crc = crc32c_copy(to, from, length, following);
+bool copy_payload(uint8_t* to, const uint8_t* from, uint64_t length, Prefetch prefetch) {
+  const uint32_t crc = crc32c_copy(to, from, length, prefetch);
   std::memcpy(to + length, from + length, kFooterSize);
   return unmask_crc(load<uint32_t>(to + length)) == crc;
 }

@@ -61,7 +61,7 @@ inline void store_footer(uint8_t* to, uint32_t payload_crc) { store(to, mask_crc
 
 // Copies the frame of a record behind its header, and checks what it has copied, each byte in one go. What it
 // is copied from may change meanwhile.
-bool copy_payload(uint8_t* to, const uint8_t* from, uint64_t length, Following following);
+bool copy_payload(uint8_t* to, const uint8_t* from, uint64_t length, Prefetch prefetch);
 
 // Consecutive framed records in memory, every checksum known to be right.
 struct Chunk {

@@ -46,7 +46,7 @@ class Mapped {
       map_.reset();
       map_ = FileMap::of_cached(descriptor_, most_bytes_, start_, kPart);
     }
-    if (map_ == nullptr || offset + size > start_ + map_->size() || !watch_.allows(kPage)) return nullptr;
+    if (map_ == nullptr || offset + size > start_ + map_->size() || !guard_.allows(kPage)) return nullptr;
     std::memcpy(bytes_, map_->data() + (offset - start_), size);
     return map_->is_whole() ? bytes_ : nullptr;
   }
@@ -56,7 +56,7 @@ class Mapped {
   int descriptor_;
   uint64_t most_bytes_;
   std::unique_ptr<FileMap> map_;
-  Watch watch_;
+  MapGuard guard_;
   uint64_t start_ = 0, end_ = 0;
   uint8_t bytes_[kFrameSize];
 };
@@ -69,18 +69,18 @@ class Window {
 
   // `size` bytes at `offset`, or null where the file ends before.
   const uint8_t* at(uint64_t offset, size_t size, uint64_t record_size) {
-    const uint8_t* const found = faster_.second() ? mapped_.at(offset, size) : nullptr;
+    const uint8_t* const found = tuner_.second() ? mapped_.at(offset, size) : nullptr;
     return found != nullptr ? found : read_.at(offset, size, record_size);
   }
 
   // Is told of every record.
   void hopped(uint64_t record_size) {
     constexpr double kWhole = 8192;  // what is shorter shares a read with others
-    if (set_up_) faster_.add(std::min(1.0, static_cast<double>(record_size) / kWhole));
-    if (set_up_ && !faster_.ends()) return;
+    if (set_up_) tuner_.add(std::min(1.0, static_cast<double>(record_size) / kWhole));
+    if (set_up_ && !tuner_.ends()) return;
     const Clock::time_point now = Clock::now();
     // The first after a change is not timed.
-    set_up_ = !set_up_ || !faster_.choose(std::chrono::duration<double>(now - since_).count());
+    set_up_ = !set_up_ || !tuner_.choose(std::chrono::duration<double>(now - since_).count());
     since_ = now;
   }
 
@@ -88,52 +88,53 @@ class Window {
   using Clock = std::chrono::steady_clock;
   Read read_;
   Mapped mapped_;
-  Faster faster_{0.7};
+  PathTuner tuner_{0.7};
   bool set_up_ = false;
   Clock::time_point since_;
 };
 
-Hops hop_over(int descriptor, uint64_t file_size, uint64_t offset, size_t max_records, uint64_t most_mapped) {
+HeaderScan scan_headers(int descriptor, uint64_t file_size, uint64_t offset, size_t max_records,
+                        uint64_t most_mapped) {
   Window window(descriptor, most_mapped);
-  Hops hops;
-  hops.offset = offset;
+  HeaderScan scan;
+  scan.offset = offset;
   uint64_t record_size = 0;
   const auto stopped = [&](Fault fault) {
-    hops.fault = fault;
-    return std::move(hops);
+    scan.fault = fault;
+    return std::move(scan);
   };
-  while (hops.offset < file_size && hops.lengths.size() < max_records) {
-    const uint64_t left = file_size - hops.offset;
+  while (scan.offset < file_size && scan.lengths.size() < max_records) {
+    const uint64_t left = file_size - scan.offset;
     if (left < kHeaderSize) return stopped(Fault::torn_header);
-    const uint8_t* const header = window.at(hops.offset, kHeaderSize, record_size);
+    const uint8_t* const header = window.at(scan.offset, kHeaderSize, record_size);
     if (header == nullptr) return stopped(Fault::torn_header);
     if (!header_is_sound(header)) return stopped(Fault::bad_length_crc);
     const uint64_t length = load<uint64_t>(header);
     // Subtract rather than add: `length` comes from the file and may be near 2^64.
     if (left < kFrameSize || length > left - kFrameSize) return stopped(Fault::torn_payload);
     record_size = length + kFrameSize;
-    const uint64_t next = hops.offset + record_size;
+    const uint64_t next = scan.offset + record_size;
     // The next header stands right behind the footer: both in one read.
     const size_t want = static_cast<size_t>(std::min<uint64_t>(kFrameSize, file_size - next + kFooterSize));
     const uint8_t* const footer = window.at(next - kFooterSize, want, record_size);
     if (footer == nullptr) return stopped(Fault::torn_payload);
-    hops.lengths.push(length);
-    hops.payload_crcs.push(unmask_crc(load<uint32_t>(footer)));
-    hops.offset = next;
+    scan.lengths.push(length);
+    scan.payload_crcs.push(unmask_crc(load<uint32_t>(footer)));
+    scan.offset = next;
     window.hopped(record_size);
   }
-  return hops;
+  return scan;
 }
 
 }  // namespace
 
-Hops hop_over(int descriptor, uint64_t offset, size_t max_records, uint64_t most_mapped) {
+HeaderScan scan_headers(int descriptor, uint64_t offset, size_t max_records, uint64_t most_mapped) {
   const uint64_t file_size = size_of(descriptor);
-  Hops hops = hop_over(descriptor, file_size, offset, max_records, most_mapped);
+  HeaderScan scan = scan_headers(descriptor, file_size, offset, max_records, most_mapped);
   // In a map, the page in which a file that was cut short meanwhile ends goes on with zeros, and they would
   // be taken for a footer, or for a header that is not sound.
-  if (size_of(descriptor) >= file_size) return hops;
-  return hop_over(descriptor, file_size, offset, max_records, 0);
+  if (size_of(descriptor) >= file_size) return scan;
+  return scan_headers(descriptor, file_size, offset, max_records, 0);
 }
 
 }  // namespace recordkit

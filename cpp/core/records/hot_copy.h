@@ -9,9 +9,9 @@ namespace recordkit {
 
 // Hands over the next few records, in memory that it may use again for those behind them; false if there
 // are none to be had. `abreast`: kMost of them are decoded at once, if there are as many.
-using Bring = std::function<bool(Chunk& few, bool abreast)>;
+using NextRecords = std::function<bool(Chunk& few, bool in_lanes)>;
 
-class Few {
+class HotCopy {
  public:
   static constexpr size_t kMost = 8;
 
@@ -23,23 +23,23 @@ class Few {
   // Whether one of `size` bytes in all belongs to them, too. The first one always does. Eight are decoded at
   // once from the nearest cache; where records are decoded one by one, most of it is left to what they are
   // decoded to.
-  static bool has_room(size_t count, uint64_t bytes, uint64_t size, bool abreast) {
-    return count == 0 || (count < kMost && bytes + size <= (abreast ? 32 << 10 : 8 << 10));
+  static bool has_room(size_t count, uint64_t bytes, uint64_t size, bool in_lanes) {
+    return count == 0 || (count < kMost && bytes + size <= (in_lanes ? 32 << 10 : 8 << 10));
   }
-  bool has_room(uint64_t size, bool abreast) const {
-    return has_room(records_.size(), copies_.size(), size, abreast);
+  bool has_room(uint64_t size, bool in_lanes) const {
+    return has_room(records_.size(), copies_.size(), size, in_lanes);
   }
 
   // Copies a record whose header was found to be sound. False unless its payload is, going by the copy alone:
   // what is copied may change meanwhile.
-  [[gnu::always_inline]] bool add(const Header& header, const uint8_t* payload, Following following) {
+  [[gnu::always_inline]] bool add(const Header& header, const uint8_t* payload, Prefetch prefetch) {
     copies_.reserve(copies_.size() + kLine + kFrameSize + header.length + kBehind);
     // Where it lies within a cache line stays as it is, so that lines are copied as a whole.
     const uintptr_t end = reinterpret_cast<uintptr_t>(copies_.end()) + kHeaderSize;
     const size_t start = copies_.size() + (reinterpret_cast<uintptr_t>(payload) - end) % kLine + kHeaderSize;
     uint8_t* const to = copies_.data() + start;
     header.copy_to(to - kHeaderSize);
-    if (!copy_payload(to, payload, header.length, following)) return false;
+    if (!copy_payload(to, payload, header.length, prefetch)) return false;
     records_.push_back({start, header.length});
     copies_.set_size(start + header.length + kFooterSize);
     return true;

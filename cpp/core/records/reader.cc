@@ -124,8 +124,8 @@ constexpr double kClearly = 0.85;
 
 // What the reader before has found: files are often alike, and short. No lock, for a child of a fork would
 // inherit one that a thread of its parent holds.
-std::atomic<Faster::Found> last_found;
-static_assert(std::atomic<Faster::Found>::is_always_lock_free);
+std::atomic<PathTuner::Found> last_found;
+static_assert(std::atomic<PathTuner::Found>::is_always_lock_free);
 
 }  // namespace
 
@@ -137,10 +137,10 @@ RecordReader::RecordReader(std::unique_ptr<ByteSource> source, Limits limits, ui
       rest_(pool_->take()),
       file_offset_(file_offset),
       next_record_(first_record),
-      faster_(kClearly, last_found) {}
+      tuner_(kClearly, last_found) {}
 
 RecordReader::~RecordReader() {
-  if (was_mapped_) last_found = faster_.found();
+  if (was_mapped_) last_found = tuner_.found();
 }
 
 bool RecordReader::look(Window& window, uint64_t offset, uint64_t size, bool locked) {
@@ -156,12 +156,13 @@ bool RecordReader::look(Window& window, uint64_t offset, uint64_t size, bool loc
   return window.has(offset, size);
 }
 
-[[gnu::always_inline]] inline std::optional<Header> RecordReader::mapped_record(Window& window, Watch& watch,
+[[gnu::always_inline]] inline std::optional<Header> RecordReader::mapped_record(Window& window,
+                                                                                MapGuard& guard,
                                                                                 uint64_t offset,
                                                                                 uint64_t longest, bool locked,
                                                                                 const uint8_t*& payload) {
   if (!window.has(offset, kHeaderSize) && !look(window, offset, kHeaderSize, locked)) return std::nullopt;
-  if (!watch.allows(kHeaderSize)) return std::nullopt;
+  if (!guard.allows(kHeaderSize)) return std::nullopt;
   const Header header(window.at(offset));
   const uint64_t size = kFrameSize + header.length;
   if (!header.is_sound() || header.length > std::min(limits_.max_record_bytes, longest) ||
@@ -189,11 +190,11 @@ class RecordReader::Copies {
   [[gnu::always_inline]] bool add(uint64_t longest, bool locked) {
     const uint8_t* payload;
     const std::optional<Header> header =
-        reader_.mapped_record(window_, watch_, end(), longest, locked, payload);
+        reader_.mapped_record(window_, guard_, end(), longest, locked, payload);
     if (!header) return false;
     uint8_t* const to = buffer_->grow(kFrameSize + header->length);
     header->copy_to(to);
-    if (!watch_.copies_payload(to + kHeaderSize, payload, header->length, Following::next)) return false;
+    if (!guard_.copies_payload(to + kHeaderSize, payload, header->length, Prefetch::ahead)) return false;
     records_.push_back({buffer_->size() - lead_ + kHeaderSize, header->length});
     buffer_->set_size(buffer_->size() + kFrameSize + header->length);
     return true;
@@ -236,7 +237,7 @@ class RecordReader::Copies {
  private:
   RecordReader& reader_;
   Window window_;
-  Watch watch_;
+  MapGuard guard_;
   uint64_t start_;
   std::shared_ptr<Buffer> buffer_;
   size_t lead_ = 0;
@@ -263,7 +264,7 @@ class RecordReader::Turn {
     alone_ = reader.is_alone();
     {
       std::lock_guard pace_lock(reader.pace_mutex_);
-      second_ = reader.faster_.second();
+      second_ = reader.tuner_.second();
     }
     if (alone_) return;
     const bool ends = reader.source_ended_ || reader.fault_.fault != Fault::none;
@@ -352,7 +353,7 @@ class RecordReader::Turn {
   void copy(uint64_t each, uint64_t end) {
     const uint64_t longest = 16 * each;
     Window window;
-    Watch watch;
+    MapGuard guard;
     uint64_t at = start_;
     const auto is_header = [&] {
       const Header header(window.at(at));
@@ -360,7 +361,7 @@ class RecordReader::Turn {
     };
     for (; at < start_ + longest; ++at) {
       if (!window.has(at, kHeaderSize) && !reader_.look(window, at, kHeaderSize, false)) return;
-      if (!watch.allows(1)) return;
+      if (!guard.allows(1)) return;
       if (is_header()) break;
     }
     copies_.emplace(reader_, at, end - start_);
@@ -490,8 +491,8 @@ RecordReader::Taken RecordReader::take(Chunk& chunk, size_t max_records, bool wh
     chunk.owner = rest_;
     rest_at_ += taken.end.offset;
   }
-  if (Opened* const opened = source_->opened(); opened != nullptr && !chunk.records.empty())
-    opened->note(chunk.file_offset, chunk.records[0].length, chunk.payload_crc(0));
+  if (FileSnapshot* const snapshot = source_->snapshot(); snapshot != nullptr && !chunk.records.empty())
+    snapshot->note(chunk.file_offset, chunk.records[0].length, chunk.payload_crc(0));
   last_count_ = chunk.records.size();
   last_size_ = chunk.size;
   file_offset_ += chunk.size;
@@ -533,8 +534,8 @@ ScanEnd RecordReader::fill(Chunk& chunk, size_t max_records, uint64_t max_bytes,
     const uint64_t lacking = wanted > chunk.size ? wanted - chunk.size : 0;
     const size_t piece = std::clamp<uint64_t>(lacking, kLeastPiece, most);
     const uint64_t place = file_offset_ + chunk.size;
-    const Opened* const opened = source_->opened();
-    const uint64_t there = opened != nullptr && opened->size() > place ? opened->size() - place : 0;
+    const FileSnapshot* const snapshot = source_->snapshot();
+    const uint64_t there = snapshot != nullptr && snapshot->size() > place ? snapshot->size() - place : 0;
     const size_t room = std::max<size_t>(piece, std::min({lacking, there, kMostRoom}));
     // Chunks that were handed out may look at what has been read, so that it is moved and not added to.
     if (std::exchange(shared, false)) move_rest(room);
@@ -567,8 +568,8 @@ void RecordReader::move_rest(size_t more) {
   rest_at_ = lead;
 }
 
-std::optional<uint64_t> RecordReader::bring_next(size_t records,
-                                                 const std::function<bool(const Bring&, uint64_t)>& use) {
+std::optional<uint64_t> RecordReader::visit_next(
+    size_t records, const std::function<bool(const NextRecords&, uint64_t)>& use) {
   constexpr uint64_t kSmall = 4 << 10, kLargest = 1 << 20;  // of all, and of each
   constexpr int kInARow = 63;  // then `next` finds out whether this is still the faster way
   {
@@ -585,23 +586,23 @@ std::optional<uint64_t> RecordReader::bring_next(size_t records,
   }
   if (!turn.second()) return std::nullopt;
   Window window = window_;
-  Watch watch;
+  MapGuard guard;
   uint64_t offset = file_offset_;
   size_t left = records;
   std::optional<std::pair<uint64_t, uint32_t>> first;  // length and CRC of its payload
-  const auto bring = [&](Chunk& few, bool abreast) {
-    few_.clear();
+  const auto bring = [&](Chunk& few, bool in_lanes) {
+    hot_.clear();
     for (; left > 0; --left) {
       const uint8_t* payload;
-      const std::optional<Header> header = mapped_record(window, watch, offset, kLargest, true, payload);
+      const std::optional<Header> header = mapped_record(window, guard, offset, kLargest, true, payload);
       if (!header) return false;
       const uint64_t size = kFrameSize + header->length;
-      if (!few_.has_room(size, abreast)) break;
-      if (!watch.allows(header->length + kFooterSize) || !few_.add(*header, payload, Following::next))
+      if (!hot_.has_room(size, in_lanes)) break;
+      if (!guard.allows(header->length + kFooterSize) || !hot_.add(*header, payload, Prefetch::ahead))
         return false;
       offset += size;
     }
-    few_.hand_over(few);
+    hot_.hand_over(few);
     if (!first && !few.records.empty()) first.emplace(few.records[0].length, few.payload_crc(0));
     return true;
   };
@@ -610,8 +611,8 @@ std::optional<uint64_t> RecordReader::bring_next(size_t records,
     return std::nullopt;
   }
   note_taker();
-  if (Opened* const opened = source_->opened(); opened != nullptr && first)
-    opened->note(file_offset_, first->first, first->second);
+  if (FileSnapshot* const snapshot = source_->snapshot(); snapshot != nullptr && first)
+    snapshot->note(file_offset_, first->first, first->second);
   ++brought_;
   rest_at_ = rest_->size();  // what was read of these is not needed
   last_count_ = records;
@@ -621,16 +622,16 @@ std::optional<uint64_t> RecordReader::bring_next(size_t records,
 }
 
 Fault RecordReader::now(uint64_t end) {
-  Opened* const opened = source_->opened();
-  return opened == nullptr ? Fault::none : opened->now(end);
+  FileSnapshot* const snapshot = source_->snapshot();
+  return snapshot == nullptr ? Fault::none : snapshot->now(end);
 }
 
 void RecordReader::note_pace(bool second, uint64_t bytes, std::chrono::duration<double> time) {
   constexpr double kUnit = 1 << 19;
   std::lock_guard lock(pace_mutex_);
-  if (second != faster_.second() || !std::exchange(set_up_, true)) return;
-  faster_.add(static_cast<double>(bytes) / kUnit, time.count());
-  if (faster_.ends()) set_up_ = !faster_.choose();
+  if (second != tuner_.second() || !std::exchange(set_up_, true)) return;
+  tuner_.add(static_cast<double>(bytes) / kUnit, time.count());
+  if (tuner_.ends()) set_up_ = !tuner_.choose();
 }
 
 }  // namespace recordkit

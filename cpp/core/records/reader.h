@@ -36,7 +36,7 @@ class ByteSource {
 
   // What the bytes come from as it was when the reading began, where that can be told. The reader notes there
   // what it has read, and asks at the end what has become of it.
-  virtual Opened* opened() { return nullptr; }
+  virtual FileSnapshot* snapshot() { return nullptr; }
 };
 
 // An open file, read with pread: its own position is left alone. Throws std::system_error.
@@ -44,16 +44,16 @@ class FileSource : public ByteSource {
  public:
   // `most_mapped`: as FileMap takes it
   FileSource(int descriptor, uint64_t most_mapped)
-      : descriptor_(descriptor), most_mapped_(most_mapped), opened_(descriptor) {}
+      : descriptor_(descriptor), most_mapped_(most_mapped), snapshot_(descriptor) {}
   size_t read(uint64_t offset, uint8_t* to, size_t size) override;
   bool has_any_offset() const override { return true; }
   std::unique_ptr<const FileMap> map(uint64_t offset, uint64_t size) override;
-  Opened* opened() override { return &opened_; }
+  FileSnapshot* snapshot() override { return &snapshot_; }
 
  private:
   int descriptor_;
   uint64_t most_mapped_;
-  Opened opened_;
+  FileSnapshot snapshot_;
 };
 
 struct ReadResult {
@@ -101,14 +101,14 @@ class RecordReader {
   // Has `use` take the next `records` records a few at a time, told about how many bytes they are. Returns
   // the number of the first, or nothing, with nothing taken, unless it did: only small records are brought,
   // copied from maps for a single thread. `next` then tells what there is.
-  std::optional<uint64_t> bring_next(size_t records,
-                                     const std::function<bool(const Bring&, uint64_t bytes)>& use);
+  std::optional<uint64_t> visit_next(size_t records,
+                                     const std::function<bool(const NextRecords&, uint64_t bytes)>& use);
 
   // The number of the first record that was not handed out: at the end, how many there are.
   uint64_t next_record() const { return next_record_; }
 
   // As the source tells; null where it does not.
-  const Opened* opened() const { return source_->opened(); }
+  const FileSnapshot* snapshot() const { return source_->snapshot(); }
 
  private:
   class Pool;
@@ -150,7 +150,7 @@ class RecordReader {
 
   // The header of the record at this offset of the file, if it is sound, no longer than this, and all of the
   // record is in the window; `payload` becomes where, to be touched when the watch allows that too.
-  std::optional<Header> mapped_record(Window& window, Watch& watch, uint64_t offset, uint64_t longest,
+  std::optional<Header> mapped_record(Window& window, MapGuard& guard, uint64_t offset, uint64_t longest,
                                       bool locked, const uint8_t*& payload);
 
   // What has become of the file, where it ends or a record is not sound.
@@ -178,11 +178,11 @@ class RecordReader {
   ScanEnd fault_;                      // the first one, offset in the file
   uint64_t fault_record_ = 0;
   bool source_ended_ = false;
-  Few few_;
+  HotCopy hot_;
   int brought_ = 0;  // how often in a row
   Window window_;    // the last one
   std::mutex pace_mutex_;
-  Faster faster_;
+  PathTuner tuner_;
   bool set_up_ = true;  // after the way has changed
   bool was_mapped_ = false;
 };

@@ -10,9 +10,9 @@ namespace {
 // the file would otherwise make salvaging quadratic.
 class RangeCrc {
  public:
-  explicit RangeCrc(const Sight& sight) : blocks_(sight), ends_(sight), prefixes_(1, 0) {}
+  explicit RangeCrc(const ByteWindow& window) : blocks_(window), ends_(window), prefixes_(1, 0) {}
 
-  // REQUIRES: start + size <= sight.size()
+  // REQUIRES: start + size <= window.size()
   uint32_t of(uint64_t start, uint64_t size) {
     if (size <= 4 * kBlock) return crc32c_extend(0, ends_.at(start, size), size);
     const uint64_t first = (start + kBlock - 1) / kBlock, last = (start + size) / kBlock;
@@ -30,13 +30,13 @@ class RangeCrc {
 
  private:
   static constexpr uint64_t kBlock = 4096;
-  Sight blocks_, ends_;             // each reads on where it was
+  ByteWindow blocks_, ends_;        // each reads on where it was
   std::vector<uint32_t> prefixes_;  // prefixes_[i] is the CRC of the first i blocks
 };
 
 class Salvager {
  public:
-  Salvager(const Sight& window, uint64_t beyond, uint64_t nested_reach)
+  Salvager(const ByteWindow& window, uint64_t beyond, uint64_t nested_reach)
       : window_(window),
         far_(window),
         size_(window.size() + beyond),
@@ -104,7 +104,7 @@ class Salvager {
   }
 
   // A record was to start here and does not. Notes what is lost and gives the place to go on; of no meaning
-  // if that was out of sight.
+  // if that was out of window.
   uint64_t step_over(uint64_t at) {
     const uint64_t before = result_.found.size();
     if (!in_sight(at, std::min(left(at), kHeaderSize))) return at;
@@ -164,7 +164,7 @@ class Salvager {
     return true;
   }
 
-  // The length that a sound header says. REQUIRES: what there is of the header is in sight
+  // The length that a sound header says. REQUIRES: what there is of the header is in window
   std::optional<uint64_t> sound_header(uint64_t at) {
     if (left(at) < kHeaderSize) return {};
     const Header header(far_.at(at, kHeaderSize));
@@ -274,9 +274,9 @@ class Salvager {
     size_t lost;     // and how many ranges lost
   };
 
-  Sight window_;   // goes over the bytes from front to back
-  Sight far_;      // what stands elsewhere, here and there
-  uint64_t size_;  // of the window and what is beyond
+  ByteWindow window_;  // goes over the bytes from front to back
+  ByteWindow far_;     // what stands elsewhere, here and there
+  uint64_t size_;      // of the window and what is beyond
   uint64_t nested_reach_;
   RangeCrc crc_;
   Salvage result_;
@@ -290,7 +290,7 @@ class Salvager {
 
 }  // namespace
 
-Salvage salvage(const Sight& window, uint64_t beyond, uint64_t nested_reach) {
+Salvage salvage(const ByteWindow& window, uint64_t beyond, uint64_t nested_reach) {
   return Salvager(window, beyond, nested_reach).run();
 }
 

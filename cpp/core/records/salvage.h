@@ -53,25 +53,25 @@ struct Salvage {
 inline constexpr uint64_t kNestedReach = uint64_t{16} << 20;
 
 // Bytes that are looked at where they are in memory, or that are read a piece at a time.
-class Sight {
+class ByteWindow {
  public:
   static constexpr uint64_t kPiece = uint64_t{256} << 10;
 
   // Puts the bytes from this offset on there; throws if they cannot be had. May be called again for the same.
   using Read = std::function<void(uint64_t offset, uint8_t* to, uint64_t size)>;
 
-  explicit Sight(Bytes bytes) : size_(bytes.size()), data_(bytes.data()), end_(bytes.size()) {}
-  Sight(uint64_t size, Read read, uint64_t piece = kPiece)
+  explicit ByteWindow(Bytes bytes) : size_(bytes.size()), data_(bytes.data()), end_(bytes.size()) {}
+  ByteWindow(uint64_t size, Read read, uint64_t piece = kPiece)
       : size_(size), piece_size_(piece), read_(std::move(read)) {}
 
   // One that looks at the same bytes, at places of its own.
-  Sight(const Sight& other)
+  ByteWindow(const ByteWindow& other)
       : size_(other.size_),
         piece_size_(other.piece_size_),
         read_(other.read_),
         data_(other.read_ ? nullptr : other.data_),
         end_(other.read_ ? 0 : other.size_) {}
-  Sight& operator=(const Sight&) = delete;
+  ByteWindow& operator=(const ByteWindow&) = delete;
 
   uint64_t size() const { return size_; }
 
@@ -108,10 +108,10 @@ class Sight {
 //
 // REQUIRES: window.size() + beyond < 2^64; a part starts where the file does, or where an earlier one was
 // decided
-Salvage salvage(const Sight& window, uint64_t beyond = 0, uint64_t nested_reach = kNestedReach);
+Salvage salvage(const ByteWindow& window, uint64_t beyond = 0, uint64_t nested_reach = kNestedReach);
 
 inline Salvage salvage(Bytes window, uint64_t beyond = 0, uint64_t nested_reach = kNestedReach) {
-  return salvage(Sight(window), beyond, nested_reach);
+  return salvage(ByteWindow(window), beyond, nested_reach);
 }
 
 }  // namespace recordkit

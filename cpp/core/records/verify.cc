@@ -11,11 +11,11 @@ constexpr uint64_t kWindow = uint64_t{8} << 20;  // mapped at a time, so that me
 constexpr uint64_t kLargest = 4 * kWindow;       // of a record that is checked in a map, for the same reason
 
 // The CRC of a payload where it is; false where it may not be touched.
-bool crc_in_place(Watch& watch, const uint8_t* payload, uint64_t length, uint32_t& crc) {
+bool crc_in_place(MapGuard& guard, const uint8_t* payload, uint64_t length, uint32_t& crc) {
   crc = 0;
-  for (uint64_t at = 0; at < length; at += Watch::kPiece) {
-    const uint64_t piece = std::min(Watch::kPiece, length - at);
-    if (!watch.allows(piece)) return false;
+  for (uint64_t at = 0; at < length; at += MapGuard::kPiece) {
+    const uint64_t piece = std::min(MapGuard::kPiece, length - at);
+    if (!guard.allows(piece)) return false;
     crc = crc32c_extend(crc, payload + at, piece);
   }
   return true;
@@ -24,18 +24,18 @@ bool crc_in_place(Watch& watch, const uint8_t* payload, uint64_t length, uint32_
 // Takes the sound records of a window from `at` on. Returns how large the window has to be for the record
 // behind them; 0 if that is not sound, or may not be touched.
 uint64_t check_window(Bytes window, uint64_t at, Checked& checked) {
-  Watch watch;
+  MapGuard guard;
   const uint64_t start = at;
   for (;; checked.size = at - start) {
     const uint64_t left = window.size() - at;
     if (left < kFrameSize) return at + kFrameSize;
-    if (!watch.allows(kFrameSize)) return 0;
+    if (!guard.allows(kFrameSize)) return 0;
     const uint8_t* const header = window.data() + at;
     const uint64_t length = load_once<uint64_t>(header);
     if (!length_is_sound(length, header)) return 0;
     if (length > left - kFrameSize) return length > INT64_MAX ? 0 : at + kFrameSize + length;
     uint32_t crc;
-    if (!crc_in_place(watch, header + kHeaderSize, length, crc) ||
+    if (!crc_in_place(guard, header + kHeaderSize, length, crc) ||
         crc != unmask_crc(load_once<uint32_t>(header + kHeaderSize + length)))
       return 0;
     uint8_t* const identity = checked.identities.grow(kIdentity);

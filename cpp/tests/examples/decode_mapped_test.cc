@@ -51,15 +51,15 @@ struct Files {
 };
 
 void is_as_fetched(const Files& files, std::span<const Place> places, const Decoder& decoder) {
-  const Held a(files.bytes[0]), b(files.bytes[1]);
+  const TempFile a(files.bytes[0]), b(files.bytes[1]);
   const std::vector<int> descriptors = {a, b};
   const std::unique_ptr<FileMap> map_a = FileMap::of(a, kPlenty), map_b = FileMap::of(b, kPlenty);
   const std::vector<const FileMap*> maps = {map_a.get(), map_b.get()};
   const Fetched fetched = fetch(descriptors, places);
   const Decoded expected = decode_table(Decoder(decoder.fields(), false), fetched.chunk);
 
-  const std::optional<std::vector<CellColumn>> gathered =
-      table_of(decoder, places.size(), [&](auto& columns) { return gather(decoder, places, maps, columns); });
+  const std::optional<std::vector<CellColumn>> gathered = table_of(
+      decoder, places.size(), [&](auto& columns) { return decode_mapped(decoder, places, maps, columns); });
 
   const bool sound = fetched.fault == Fault::none && expected.fault.what == DecodeFault::What::none;
   CHECK_EQ(gathered.has_value(), sound);
@@ -127,25 +127,25 @@ TEST(records_without_a_map_are_left_alone) {
   Random random(14);
   Files files;
   for (size_t r = 0; r < 20; ++r) files.add(random, alike(random));
-  const Held a(files.bytes[0]);
+  const TempFile a(files.bytes[0]);
   const std::unique_ptr<FileMap> map = FileMap::of(a, kPlenty);
   const std::vector<const FileMap*> maps = {map.get(), nullptr};
   std::vector<Column> columns(kFields.size());
 
-  CHECK(!gather(Decoder(kFields, false), files.places, maps, columns));
+  CHECK(!decode_mapped(Decoder(kFields, false), files.places, maps, columns));
 }
 
 TEST(records_of_a_file_that_is_cut_short_under_its_map_are_left_alone) {
   Random random(15);
   Files files;
   for (size_t r = 0; r < 400; ++r) files.add(random, alike(random));
-  const Held a(files.bytes[0]), b(files.bytes[1]);
+  const TempFile a(files.bytes[0]), b(files.bytes[1]);
   const std::unique_ptr<FileMap> map_a = FileMap::of(a, kPlenty), map_b = FileMap::of(b, kPlenty);
   const std::vector<const FileMap*> maps = {map_a.get(), map_b.get()};
   const Decoder decoder(kFields, false);
   const auto gathered = [&] {
     return table_of(decoder, files.places.size(),
-                    [&](auto& columns) { return gather(decoder, files.places, maps, columns); });
+                    [&](auto& columns) { return decode_mapped(decoder, files.places, maps, columns); });
   };
   CHECK(gathered().has_value());
 
@@ -206,7 +206,7 @@ std::string file_of_alike(size_t bytes) {
 void is_read_on_the_way(const std::string& file, size_t rows, size_t least) {
   RecordReader plain(std::make_unique<PieceSource>(file, SIZE_MAX), {});
   const AllRead expected = read_all(plain, rows, false);
-  const Held held(file);
+  const TempFile held(file);
   std::atomic<size_t> read = 0;
   RecordReader reader(std::make_unique<SlowFile>(held, read), {});
 
@@ -238,7 +238,7 @@ TEST(large_records_are_not_brought) {
   Random random(17);
   for (size_t i = 0; i < 10'000; ++i)
     file += frame(bytes_field(1, entry("text", 1, random.bytes(6000)) + entry("a", 3, "\x05")));
-  const Held held(file);
+  const TempFile held(file);
   std::atomic<size_t> read = 0;
   RecordReader reader(std::make_unique<SlowFile>(held, read), {});
 

@@ -43,7 +43,7 @@ bool is_survived(Deed deed) {
 
 TEST(a_map_has_the_bytes_of_the_file) {
   const std::string bytes = many_records(200);
-  const Held file(bytes);
+  const TempFile file(bytes);
 
   const std::unique_ptr<FileMap> map = FileMap::of(file, kPlenty);
 
@@ -54,7 +54,7 @@ TEST(a_map_has_the_bytes_of_the_file) {
 
 TEST(a_map_may_be_of_a_part_of_the_file) {
   const std::string bytes = many_records(200);
-  const Held file(bytes);
+  const TempFile file(bytes);
 
   const std::unique_ptr<FileMap> middle = FileMap::of(file, kPlenty, kPage, 5'000);
   const std::unique_ptr<FileMap> rest = FileMap::of(file, kPlenty, 4 * kPage);
@@ -65,7 +65,7 @@ TEST(a_map_may_be_of_a_part_of_the_file) {
 }
 
 TEST(there_is_no_map_of_nothing_nor_of_more_than_is_allowed) {
-  const Held empty(""), file(std::string(1000, 'x'));
+  const TempFile empty(""), file(std::string(1000, 'x'));
 
   CHECK(FileMap::of(empty, kPlenty) == nullptr);
   CHECK(FileMap::of(file, 999) == nullptr);
@@ -77,7 +77,7 @@ TEST(there_is_no_map_of_nothing_nor_of_more_than_is_allowed) {
 }
 
 TEST(a_map_of_a_file_that_was_cut_short_becomes_zeros_and_tells) {
-  const Held file(std::string(8 * kPage, 'x'));
+  const TempFile file(std::string(8 * kPage, 'x'));
   const std::unique_ptr<FileMap> map = FileMap::of(file, kPlenty), other = FileMap::of(file, kPlenty);
   CHECK_EQ(::ftruncate(file, 2 * kPage + 10), 0);
 
@@ -94,7 +94,7 @@ TEST(a_map_of_a_file_that_was_cut_short_becomes_zeros_and_tells) {
 
 TEST(fetching_from_maps_and_files_gives_the_same) {
   const std::string bytes = many_records(500);
-  const Held a(bytes), b(bytes);
+  const TempFile a(bytes), b(bytes);
   const std::unique_ptr<FileMap> map = FileMap::of(a, kPlenty);
   const std::vector<int> descriptors = {a, b};
   const std::vector<const FileMap*> maps = {map.get(), nullptr};
@@ -110,7 +110,7 @@ TEST(fetching_from_maps_and_files_gives_the_same) {
 
 TEST(records_that_a_mapped_file_has_lost_are_told_as_damaged) {
   const std::string bytes = many_records(500);
-  const Held file(bytes);
+  const TempFile file(bytes);
   const int descriptor = file;
   for (const size_t left : {499 * 100 + 99, 300 * 100, 200 * 100 + 5, 0}) {
     const std::unique_ptr<FileMap> map = FileMap::of(file, kPlenty);
@@ -127,7 +127,7 @@ TEST(records_that_a_mapped_file_has_lost_are_told_as_damaged) {
 }
 
 TEST(a_place_behind_the_map_is_read_from_the_file) {
-  const Held file(many_records(2));
+  const TempFile file(many_records(2));
   const int descriptor = file;
   const std::unique_ptr<FileMap> map = FileMap::of(file, kPlenty);
   const std::string more = many_records(1);
@@ -139,7 +139,7 @@ TEST(a_place_behind_the_map_is_read_from_the_file) {
 }
 
 TEST(a_bus_error_elsewhere_still_ends_the_process) {
-  const Held file(std::string(2 * kPage, 'x'));
+  const TempFile file(std::string(2 * kPage, 'x'));
   const std::unique_ptr<FileMap> map = FileMap::of(file, kPlenty);
   const auto* const elsewhere =
       static_cast<const volatile char*>(::mmap(nullptr, 2 * kPage, PROT_READ, MAP_SHARED, file, 0));
@@ -151,7 +151,7 @@ TEST(a_bus_error_elsewhere_still_ends_the_process) {
 }
 
 TEST(maps_are_left_alone_while_someone_else_takes_the_signal) {
-  const Held file(many_records(500));
+  const TempFile file(many_records(500));
   const int descriptor = file;
   const std::unique_ptr<FileMap> map = FileMap::of(file, kPlenty);
   const std::vector<const FileMap*> maps = {map.get()};
@@ -166,7 +166,7 @@ TEST(maps_are_left_alone_while_someone_else_takes_the_signal) {
 }
 
 TEST(maps_are_left_alone_by_a_thread_that_has_blocked_the_signal) {
-  const Held file(many_records(500));
+  const TempFile file(many_records(500));
   const int descriptor = file;
   const std::unique_ptr<FileMap> map = FileMap::of(file, kPlenty);
   const std::vector<const FileMap*> maps = {map.get()};
@@ -183,23 +183,23 @@ TEST(maps_are_left_alone_by_a_thread_that_has_blocked_the_signal) {
 }
 
 TEST(a_watch_allows_nothing_more_once_someone_else_has_taken_the_signal_even_if_ours_comes_back) {
-  const Held file(many_records(500));
+  const TempFile file(many_records(500));
   const std::unique_ptr<FileMap> map = FileMap::of(file, kPlenty);
   struct sigaction ours;
   CHECK_EQ(::sigaction(SIGBUS, nullptr, &ours), 0);
-  Watch watch, later;
-  CHECK(watch.allows(Watch::kBetween));
+  MapGuard guard, later;
+  CHECK(guard.allows(MapGuard::kBetween));
   const uint64_t touched = FileMap::touched();
 
   ::signal(SIGBUS, SIG_IGN);
-  const bool while_taken = watch.allows(1) || watch.copies_payload(nullptr, nullptr, 0, Following::next);
+  const bool while_taken = guard.allows(1) || guard.copies_payload(nullptr, nullptr, 0, Prefetch::ahead);
   ::sigaction(SIGBUS, &ours, nullptr);
 
   CHECK(!while_taken);
-  CHECK(watch.is_over() && !watch.allows(1));
+  CHECK(guard.was_refused() && !guard.allows(1));
   CHECK(later.allows(5));
   {
-    Watch third;
+    MapGuard third;
     CHECK(third.allows(7));
   }
   CHECK_EQ(FileMap::touched(), touched + 7);
@@ -207,22 +207,22 @@ TEST(a_watch_allows_nothing_more_once_someone_else_has_taken_the_signal_even_if_
 
 TEST(a_long_payload_is_copied_from_a_map_as_a_short_one_is) {
   std::mt19937 random(4);
-  for (const size_t size : {size_t{0}, size_t{1}, size_t{Watch::kPiece}, size_t{Watch::kPiece + 1},
-                            size_t{9 * Watch::kPiece + 77}}) {
+  for (const size_t size : {size_t{0}, size_t{1}, size_t{MapGuard::kPiece}, size_t{MapGuard::kPiece + 1},
+                            size_t{9 * MapGuard::kPiece + 77}}) {
     std::string payload(size, ' ');
     for (char& byte : payload) byte = static_cast<char>(random());
     std::string framed = frame(payload);
     const auto* const from = reinterpret_cast<const uint8_t*>(framed.data()) + kHeaderSize;
     std::vector<uint8_t> to(size + kFooterSize);
-    const Held file(framed);
+    const TempFile file(framed);
     const std::unique_ptr<FileMap> map = FileMap::of(file, kPlenty);
-    Watch watch;
+    MapGuard guard;
 
-    CHECK(watch.copies_payload(to.data(), from, size, Following::anything));
+    CHECK(guard.copies_payload(to.data(), from, size, Prefetch::none));
     CHECK(std::equal(to.begin(), to.end(), from));
     framed[kHeaderSize + size] ^= 1;
-    CHECK(!watch.copies_payload(to.data(), from, size, Following::anything));
-    CHECK(!watch.is_over());
+    CHECK(!guard.copies_payload(to.data(), from, size, Prefetch::none));
+    CHECK(!guard.was_refused());
   }
 }
 
@@ -262,7 +262,7 @@ int passed_on(unsigned flags, bool sent) {
   else
     before.sa_handler = Foreign::plain;
   ::sigaction(SIGBUS, &before, nullptr);
-  const Held file(std::string(2 * kPage, 'x'));
+  const TempFile file(std::string(2 * kPage, 'x'));
   const std::unique_ptr<FileMap> map = FileMap::of(file, kPlenty);
   if (map == nullptr) return 2;
   auto* const elsewhere = static_cast<char*>(::mmap(nullptr, 2 * kPage, PROT_READ, MAP_SHARED, file, 0));
@@ -318,7 +318,7 @@ TEST(a_bus_error_elsewhere_goes_to_the_handler_that_was_there_as_it_was_installe
 TEST(maps_that_come_and_go_while_files_are_cut_are_mended_where_they_are_and_nowhere_else) {
   constexpr size_t kPages = 64;
   std::atomic<bool> wrong = false;
-  const Held witness(std::string(kPages * kPage, 'w'));
+  const TempFile witness(std::string(kPages * kPage, 'w'));
   const std::unique_ptr<FileMap> seen = FileMap::of(witness, kPlenty);
   std::vector<std::thread> threads;
   for (int number = 0; number < 4; ++number) {
@@ -326,7 +326,7 @@ TEST(maps_that_come_and_go_while_files_are_cut_are_mended_where_they_are_and_now
       std::mt19937 random(static_cast<unsigned>(number));
       for (int round = 0; round < 150; ++round) {
         const size_t pages = 2 + random() % (kPages - 2);
-        const Held file(std::string(pages * kPage, 'x'));
+        const TempFile file(std::string(pages * kPage, 'x'));
         const std::unique_ptr<FileMap> map = FileMap::of(file, kPlenty), other = FileMap::of(file, kPlenty);
         const size_t left = random() % pages;
         if (::ftruncate(file, static_cast<off_t>(left * kPage)) != 0) wrong = true;

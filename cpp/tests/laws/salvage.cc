@@ -126,7 +126,7 @@ void check_pieces_make_no_difference(Bytes file) {
   };
   const Salvage whole = salvage(file);
   for (const uint64_t piece : {1, 40}) {
-    const Salvage read_in_pieces = salvage(Sight(file.size(), read, piece));
+    const Salvage read_in_pieces = salvage(ByteWindow(file.size(), read, piece));
     CHECK(read_in_pieces.found == whole.found);
     CHECK(read_in_pieces.lost == whole.lost);
   }

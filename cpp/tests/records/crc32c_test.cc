@@ -100,7 +100,7 @@ TEST(crc32c_copy_copies_and_tells_the_crc_of_the_copy) {
 
       const uint32_t crc =
           crc32c_copy(reinterpret_cast<uint8_t*>(copy.data()) + to, Bytes(memory).data() + from, bytes.size(),
-                      i % 2 == 0 ? Following::next : Following::anything);
+                      i % 2 == 0 ? Prefetch::ahead : Prefetch::none);
 
       CHECK_EQ(crc, expected);
       CHECK(copy == std::string(to, '-') + bytes + std::string(kAround, '-'));

@@ -36,7 +36,7 @@ Made made_of(size_t count, size_t longest, uint32_t seed) {
 }
 
 TEST(fetching_gives_records_in_the_order_asked_for) {
-  const Held file(five_records());
+  const TempFile file(five_records());
   const std::vector<Place> places = {{108, 27}, {0, 27}, {27, 27}, {54, 27}, {0, 27}};
 
   const Fetched fetched = fetch_one(file, places);
@@ -53,7 +53,7 @@ TEST(fetching_from_many_files_gives_what_stands_there) {
   for (const size_t longest : {1, 30, 3000, 20000, 3000000}) {
     const size_t count = longest > 20000 ? 5 : 400;
     const Made made[] = {made_of(count, longest, 1), made_of(3, longest, 2), made_of(count, longest, 3)};
-    const Held a(made[0].bytes), b(made[1].bytes), c(made[2].bytes);
+    const TempFile a(made[0].bytes), b(made[1].bytes), c(made[2].bytes);
     const std::vector<int> descriptors = {a, b, c};
     std::mt19937 random(5);
     for (const size_t wanted : {0, 1, 7, 40, 1500}) {
@@ -86,7 +86,7 @@ TEST(fetching_from_many_files_gives_what_stands_there) {
 TEST(fetching_stops_at_the_first_place_that_holds_no_sound_record) {
   std::string bytes = five_records();
   bytes[54 + 13] ^= 1;
-  const Held file(bytes);
+  const TempFile file(bytes);
 
   const std::vector<std::pair<Place, Fault>> bad = {
       {{54, 27}, Fault::bad_payload_crc},    {{55, 27}, Fault::bad_length_crc},
@@ -107,7 +107,7 @@ TEST(the_first_fault_is_the_first_in_the_order_asked_for) {
   std::string bytes = five_records();
   bytes[0] ^= 1;        // a length
   bytes[81 + 14] ^= 1;  // a payload
-  const Held file(bytes);
+  const TempFile file(bytes);
 
   const std::vector<Place> places = {{27, 27}, {81, 27}, {0, 27}, {108, 27}};
   const Fetched fetched = fetch_one(file, places);
@@ -120,7 +120,7 @@ TEST(a_file_that_is_cut_short_tells_every_record_it_has_lost) {
   const Made made = made_of(300, 2000, 4);
   for (const size_t records : {0, 1, 150, 299}) {
     // Cut inside a record, after the places were noted.
-    const Held file(made.bytes.substr(0, made.places[records].offset + 15));
+    const TempFile file(made.bytes.substr(0, made.places[records].offset + 15));
     std::vector<Place> places;
     for (size_t i = 0; i < 300; ++i) places.push_back(made.places[i * 7 % 300]);
 
@@ -134,7 +134,7 @@ TEST(a_file_that_is_cut_short_tells_every_record_it_has_lost) {
 }
 
 TEST(joined_chunks_hold_all_records) {
-  const Held file(five_records());
+  const TempFile file(five_records());
   const std::vector<Place> some = {{27, 27}, {0, 27}}, more = {{108, 27}};
   const Chunk a = fetch_one(file, some).chunk, b = fetch_one(file, more).chunk;
   const std::vector<const Chunk*> chunks = {&a, &b};

@@ -37,16 +37,16 @@ TEST(hopping_over_a_file_finds_what_a_scan_finds) {
   for (const auto& [count, longest] : {std::pair{80'000, 1}, {60'000, 30}, {3'000, 3'000}, {800, 200'000}}) {
     const std::string bytes = many_records(count, longest);
     const Chunk chunk = scanned(bytes);
-    const Held file(bytes);
+    const TempFile file(bytes);
     for (const uint64_t most_mapped : {uint64_t{0}, uint64_t{1} << 20, kPlenty}) {
-      const Hops hops = hop_over(file, 0, SIZE_MAX, most_mapped);
+      const HeaderScan scan = scan_headers(file, 0, SIZE_MAX, most_mapped);
 
-      CHECK_EQ(hops.fault, Fault::none);
-      CHECK_EQ(hops.offset, bytes.size());
-      CHECK_EQ(hops.lengths.size(), chunk.records.size());
+      CHECK_EQ(scan.fault, Fault::none);
+      CHECK_EQ(scan.offset, bytes.size());
+      CHECK_EQ(scan.lengths.size(), chunk.records.size());
       for (size_t i = 0; i < chunk.records.size(); ++i) {
-        CHECK_EQ(hops.lengths.data()[i], chunk.records[i].length);
-        CHECK_EQ(hops.payload_crcs.data()[i], chunk.payload_crc(i));
+        CHECK_EQ(scan.lengths.data()[i], chunk.records[i].length);
+        CHECK_EQ(scan.payload_crcs.data()[i], chunk.payload_crc(i));
       }
     }
   }
@@ -60,11 +60,11 @@ TEST(hopping_finds_faults_anywhere) {
     const uint64_t start = chunk.offset_of(number);
     bytes[start + number % kHeaderSize] ^= 4;
 
-    const Hops hops = hop_over(Held(bytes), 0, SIZE_MAX, kPlenty);
+    const HeaderScan scan = scan_headers(TempFile(bytes), 0, SIZE_MAX, kPlenty);
 
-    CHECK_EQ(hops.lengths.size(), number);
-    CHECK_EQ(hops.offset, start);
-    CHECK_EQ(hops.fault, Fault::bad_length_crc);
+    CHECK_EQ(scan.lengths.size(), number);
+    CHECK_EQ(scan.offset, start);
+    CHECK_EQ(scan.fault, Fault::bad_length_crc);
   }
 }
 
@@ -73,55 +73,55 @@ TEST(a_file_may_be_cut_short_while_it_is_hopped_over) {
   const Chunk chunk = scanned(bytes);
   Random random(9);
   for (int round = 0; round < 200; ++round) {
-    const Held file(bytes);
+    const TempFile file(bytes);
 
     const uint64_t size = random.below(bytes.size()), wait = random.below(2'000);
     std::thread cut([&] {
       std::this_thread::sleep_for(std::chrono::microseconds(wait));
       CHECK_EQ(::ftruncate(file, static_cast<off_t>(size)), 0);
     });
-    const Hops hops = hop_over(file, 0, SIZE_MAX, kPlenty);
+    const HeaderScan scan = scan_headers(file, 0, SIZE_MAX, kPlenty);
     cut.join();
 
-    for (size_t i = 0; i < hops.lengths.size(); ++i) {
-      CHECK_EQ(hops.lengths.data()[i], chunk.records[i].length);
-      CHECK_EQ(hops.payload_crcs.data()[i], chunk.payload_crc(i));
+    for (size_t i = 0; i < scan.lengths.size(); ++i) {
+      CHECK_EQ(scan.lengths.data()[i], chunk.records[i].length);
+      CHECK_EQ(scan.payload_crcs.data()[i], chunk.payload_crc(i));
     }
-    CHECK(hops.fault != Fault::bad_length_crc);  // it is torn
-    if (hops.fault == Fault::none) CHECK_EQ(hops.lengths.size(), chunk.records.size());
+    CHECK(scan.fault != Fault::bad_length_crc);  // it is torn
+    if (scan.fault == Fault::none) CHECK_EQ(scan.lengths.size(), chunk.records.size());
   }
 }
 
 TEST(hopping_stops_at_a_torn_tail_of_any_length) {
   const std::string whole = five_records();
   for (size_t size = 0; size <= whole.size(); ++size) {
-    const Hops hops = hop_over(Held(whole.substr(0, size)), 0, SIZE_MAX, kPlenty);
+    const HeaderScan scan = scan_headers(TempFile(whole.substr(0, size)), 0, SIZE_MAX, kPlenty);
 
-    CHECK_EQ(hops.lengths.size(), size / 27);
-    CHECK_EQ(hops.offset, size / 27 * 27);
+    CHECK_EQ(scan.lengths.size(), size / 27);
+    CHECK_EQ(scan.offset, size / 27 * 27);
     const size_t rest = size % 27;
-    CHECK_EQ(hops.fault, rest == 0 ? Fault::none : rest < 12 ? Fault::torn_header : Fault::torn_payload);
+    CHECK_EQ(scan.fault, rest == 0 ? Fault::none : rest < 12 ? Fault::torn_header : Fault::torn_payload);
   }
 }
 
 TEST(hopping_goes_on_where_it_is_told_and_stops_at_a_count) {
-  const Held file(five_records());
+  const TempFile file(five_records());
 
-  const Hops hops = hop_over(file, 27, 2, kPlenty);
+  const HeaderScan scan = scan_headers(file, 27, 2, kPlenty);
 
-  CHECK_EQ(hops.lengths.size(), 2u);
-  CHECK_EQ(hops.offset, 81u);
-  CHECK_EQ(hops.fault, Fault::none);
+  CHECK_EQ(scan.lengths.size(), 2u);
+  CHECK_EQ(scan.offset, 81u);
+  CHECK_EQ(scan.fault, Fault::none);
 }
 
 TEST(hopping_does_not_believe_a_length_whose_checksum_is_wrong) {
   std::string bytes = five_records();
   bytes[54] ^= 1;
 
-  const Hops hops = hop_over(Held(bytes), 0, SIZE_MAX, kPlenty);
+  const HeaderScan scan = scan_headers(TempFile(bytes), 0, SIZE_MAX, kPlenty);
 
-  CHECK_EQ(hops.lengths.size(), 2u);
-  CHECK_EQ(hops.fault, Fault::bad_length_crc);
+  CHECK_EQ(scan.lengths.size(), 2u);
+  CHECK_EQ(scan.fault, Fault::bad_length_crc);
 }
 
 }  // namespace

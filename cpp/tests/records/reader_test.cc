@@ -313,7 +313,7 @@ TEST(reader_copies_from_maps_what_it_would_read) {
   RecordReader plain(std::make_unique<PieceSource>(file, SIZE_MAX), {});
   const uint64_t records = read_framed(plain, SIZE_MAX, false).records;
   for (const auto& [count, whole_count] : {std::pair{SIZE_MAX, false}, {100, true}, {500, true}}) {
-    const Held held(file);
+    const TempFile held(file);
     std::atomic<size_t> read = 0;
     RecordReader reader(std::make_unique<SlowFile>(held, read), {});
 
@@ -333,7 +333,7 @@ void check_damage(const std::string& file, std::initializer_list<size_t> places,
     for (const std::string& damaged : {flipped(file, at), file.substr(0, at)}) {
       RecordReader plain(std::make_unique<PieceSource>(damaged, SIZE_MAX), {});
       const Everything expected = read_framed(plain, SIZE_MAX, false);
-      const Held held(damaged);
+      const TempFile held(damaged);
 
       const Everything all = read(held);
 
@@ -355,7 +355,7 @@ TEST(reader_tells_what_is_wrong_with_what_it_would_copy) {
 }
 
 TEST(reader_keeps_to_its_limit_when_it_copies) {
-  const Held held(large_file());
+  const TempFile held(large_file());
   std::atomic<size_t> read = 0;
   RecordReader reader(std::make_unique<SlowFile>(held, read), {.max_record_bytes = 9 * kMiB - 1});
 
@@ -365,7 +365,7 @@ TEST(reader_keeps_to_its_limit_when_it_copies) {
 TEST(a_file_may_be_cut_short_while_it_is_copied) {
   const std::string file = large_file();
   for (int round = 0; round < 12; ++round) {
-    const Held held(file);
+    const TempFile held(file);
     std::atomic<size_t> read = 0;
     RecordReader reader(std::make_unique<SlowFile>(held, read), {});
     const size_t left = (9 + 2 * round) * kMiB + 11;
@@ -453,7 +453,7 @@ Everything framed_by_threads(RecordReader& reader, size_t threads, size_t record
 TEST(threads_read_at_the_same_time_and_hardly_anything_twice) {
   Random random(9);
   const std::string file = numbered_file(60'000, random);
-  const Held held(file);
+  const TempFile held(file);
   BusyFile::Seen seen;
   RecordReader reader(std::make_unique<BusyFile>(held, seen), {});
 
@@ -468,7 +468,7 @@ TEST(threads_read_at_the_same_time_and_hardly_anything_twice) {
 
 TEST(threads_get_every_record_in_order_however_wrong_their_guesses_are) {
   const std::string file = large_file();
-  const Held held(file);
+  const TempFile held(file);
   for (const auto& [count, whole_count] : {std::pair{SIZE_MAX, false}, {100, true}, {700, true}}) {
     for (const size_t threads : {2, 3, 9}) {
       BusyFile::Seen seen;
@@ -483,7 +483,7 @@ TEST(threads_get_every_record_in_order_however_wrong_their_guesses_are) {
 TEST(threads_lose_nothing_when_reading_fails_before_their_turn_or_in_it) {
   Random random(10);
   const std::string file = numbered_file(40'000, random);
-  const Held held(file);
+  const TempFile held(file);
   for (const int fails_every : {2, 3, 7}) {
     BusyFile::Seen seen;
     RecordReader reader(std::make_unique<BusyFile>(held, seen, fails_every), {});
@@ -520,7 +520,7 @@ TEST(threads_copy_from_maps_what_they_would_read) {
   for (const std::string& file : {large_file(), nested_file()}) {
     RecordReader plain(std::make_unique<PieceSource>(file, SIZE_MAX), {});
     const uint64_t records = read_framed(plain, SIZE_MAX, false).records;
-    const Held held(file);
+    const TempFile held(file);
     for (const auto& [count, whole_count] : {std::pair{SIZE_MAX, false}, {100, true}, {700, true}}) {
       for (const size_t threads : {2, 3, 9}) {
         std::atomic<size_t> read = 0;
@@ -556,7 +556,7 @@ std::string twofold_file() {
 
 TEST(threads_take_no_record_that_begins_within_another) {
   const std::string file = twofold_file();
-  const Held held(file);
+  const TempFile held(file);
   std::atomic<size_t> read = 0;
   RecordReader reader(std::make_unique<SlowFile>(held, read), {});
 
@@ -582,7 +582,7 @@ TEST(threads_look_at_no_more_than_they_will_likely_take_whatever_a_record_in_a_r
   Random random(15);
   std::string file;
   while (file.size() < 72 * kMiB) file += frame(random.bytes(400) + frame("") + header(32 * kMiB) + "rest");
-  const Held held(file);
+  const TempFile held(file);
   std::atomic<size_t> read = 0, most = 0;
   RecordReader reader(std::make_unique<NotedMaps>(held, read, most), {});
 
@@ -593,7 +593,7 @@ TEST(threads_look_at_no_more_than_they_will_likely_take_whatever_a_record_in_a_r
 TEST(threads_that_know_where_they_are_read_little_of_what_they_copy) {
   Random random(14);
   const std::string file = numbered_file(240'000, random);
-  const Held held(file);
+  const TempFile held(file);
   std::atomic<size_t> read = 0;
   RecordReader reader(std::make_unique<SlowFile>(held, read), {});
 
@@ -613,7 +613,7 @@ TEST(threads_tell_what_is_wrong_with_what_they_would_copy) {
 TEST(a_file_may_be_cut_short_while_threads_copy_it) {
   const std::string file = nested_file();
   for (int round = 0; round < 12; ++round) {
-    const Held held(file);
+    const TempFile held(file);
     std::atomic<size_t> read = 0;
     RecordReader reader(std::make_unique<SlowFile>(held, read), {});
     const size_t left = (8 + round) * kMiB + 11;
@@ -654,7 +654,7 @@ TEST(a_file_that_was_cut_is_named_wherever_it_ends_now) {
   RecordReader all(std::make_unique<PieceSource>(file, SIZE_MAX), {});
   const size_t between = all.next(700, true).chunk.size;
   for (const size_t left : {size_t{0}, size_t{1}, between, between + 5, file.size() - 1}) {
-    const Held held(file);
+    const TempFile held(file);
     RecordReader reader(source_of(held), {.chunk_bytes = 10'000});
     CHECK_EQ(reader.next().fault, Fault::none);
 
@@ -663,15 +663,15 @@ TEST(a_file_that_was_cut_is_named_wherever_it_ends_now) {
 
     CHECK_EQ(fault, Fault::cut_short);
     CHECK_EQ(reader.next().fault, Fault::cut_short);
-    CHECK_EQ(reader.opened()->size(), file.size());
-    CHECK_EQ(reader.opened()->size_now(), left);
+    CHECK_EQ(reader.snapshot()->size(), file.size());
+    CHECK_EQ(reader.snapshot()->current_size(), left);
   }
 }
 
 TEST(a_file_that_is_shorter_than_it_was_before_the_reader_is_named) {
-  const Held held(frame("one") + frame("two"));
+  const TempFile held(frame("one") + frame("two"));
   std::unique_ptr<ByteSource> source = source_of(held);
-  source->opened()->had(39);
+  source->snapshot()->had(39);
   RecordReader reader(std::move(source), {});
 
   CHECK_EQ(reader.next().chunk.records.size(), 2u);
@@ -679,7 +679,7 @@ TEST(a_file_that_is_shorter_than_it_was_before_the_reader_is_named) {
 }
 
 TEST(a_file_that_grows_ends_where_it_ends) {
-  const Held held(frame("one"));
+  const TempFile held(frame("one"));
   RecordReader reader(source_of(held), {});
   CHECK_EQ(reader.next().chunk.records.size(), 1u);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -697,7 +697,7 @@ TEST(a_file_that_is_written_over_with_records_of_the_same_sizes_is_named) {
     other += frame(std::string(100, static_cast<char>(i + 1)));
   }
   for (const size_t threads : {1, 3}) {
-    const Held held(file);
+    const TempFile held(file);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));  // as far as the system's clock tells
     RecordReader reader(source_of(held), {.chunk_bytes = 10'000});
     CHECK_EQ(reader.next().fault, Fault::none);
@@ -715,7 +715,7 @@ TEST(a_file_that_is_written_over_with_records_of_the_same_sizes_is_named) {
 TEST(a_file_whose_time_alone_has_changed_is_the_same) {
   Random random(17);
   const std::string file = numbered_file(2000, random);
-  const Held held(file);
+  const TempFile held(file);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   RecordReader reader(source_of(held), {});
 

@@ -59,7 +59,7 @@ std::pair<std::string, uint64_t> check_all(int descriptor, uint64_t most_bytes =
 
 TEST(mapped_records_are_checked_to_the_end_of_the_file) {
   const Written written = many_sizes();
-  const Held file(written.bytes);
+  const TempFile file(written.bytes);
 
   const auto [identities, end] = check_all(file);
 
@@ -72,7 +72,7 @@ TEST(checking_mapped_records_ends_before_what_is_not_sound) {
   while (written.bytes.size() < 17 * kMiB) written.add(std::string(984, 'x'));
   for (const uint64_t at : {uint64_t{0}, uint64_t{9}, uint64_t{500}, 2 * kMiB, 8 * kMiB - 1, 8 * kMiB,
                             8 * kMiB + 1, written.bytes.size() - 1}) {
-    const Held file(flipped(written.bytes, at));
+    const TempFile file(flipped(written.bytes, at));
 
     const auto [identities, end] = check_all(file);
 
@@ -86,7 +86,7 @@ TEST(checking_mapped_records_ends_before_a_torn_one) {
   for (const std::string& rest :
        {std::string(), std::string(3, '\0'), std::string(40, '\0'), header(5), header(100 * kMiB) + "abc",
         header(UINT64_MAX) + "abc", header(INT64_MAX), header(INT64_MAX - 1'100)}) {
-    const Held file(sound + rest);
+    const TempFile file(sound + rest);
 
     CHECK_EQ(check_all(file).second, sound.size());
   }
@@ -94,7 +94,7 @@ TEST(checking_mapped_records_ends_before_a_torn_one) {
 
 TEST(nothing_is_checked_that_cannot_be_mapped) {
   const std::string sound = frame("x");
-  const Held empty(""), file(sound);
+  const TempFile empty(""), file(sound);
 
   CHECK_EQ(check_all(empty).second, 0u);
   CHECK_EQ(check_all(file, sound.size() - 1).second, 0u);
@@ -103,7 +103,7 @@ TEST(nothing_is_checked_that_cannot_be_mapped) {
 }
 
 TEST(what_is_still_on_the_disk_is_left_to_be_read) {
-  const Held file(many_sizes().bytes);
+  const TempFile file(many_sizes().bytes);
   CHECK_EQ(::fsync(file), 0);
   CHECK_EQ(::posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED), 0);
 
@@ -117,7 +117,7 @@ TEST(a_file_may_be_cut_short_while_it_is_checked) {
   for (uint64_t number = 0; number < 9'000; ++number)
     written.add(std::string(984, static_cast<char>(number)));
   for (int round = 0; round < 20; ++round) {
-    const Held file(written.bytes);
+    const TempFile file(written.bytes);
     const off_t left = 100'000 * round + 50;
 
     std::thread cut([&] {

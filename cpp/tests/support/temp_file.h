@@ -7,13 +7,13 @@
 namespace recordkit {
 
 // A file of these bytes that goes with the object.
-class Held {
+class TempFile {
  public:
-  explicit Held(const std::string& bytes) : file_(std::tmpfile()) {
+  explicit TempFile(const std::string& bytes) : file_(std::tmpfile()) {
     std::fwrite(bytes.data(), 1, bytes.size(), file_);
     std::fflush(file_);
   }
-  ~Held() { std::fclose(file_); }
+  ~TempFile() { std::fclose(file_); }
   operator int() const { return fileno(file_); }
 
  private:

@@ -86,7 +86,7 @@ class InMemory:
     def gathered(self, decoder: _core.Decoder, start: int, stop: int) -> Any:
         """Return what a decoder makes of records [start, stop); None where it has to be told what is wrong."""
         first = self._here.start
-        return decoder.gather(self._maps, self._listed, first + start, first + stop)
+        return decoder.decode_mapped(self._maps, self._listed, first + start, first + stop)
 
     def read(self) -> Chunk:
         """Return the records themselves.

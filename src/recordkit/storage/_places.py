@@ -225,17 +225,17 @@ def identities(file: LocalFile) -> Iterator[bytes]:
 
 def _hops_and_crcs(file: LocalFile) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint32]]]:
     offset, record, last = 0, 0, 0
-    opened = _core.Opened(file.descriptor)
+    snapshot = _core.FileSnapshot(file.descriptor)
     while True:
         start = offset
-        lengths, crcs, fault, offset = _core.hop_over(file.descriptor, offset, _STEP, mapped_at_most())
+        lengths, crcs, fault, offset = _core.scan_headers(file.descriptor, offset, _STEP, mapped_at_most())
         if len(lengths):
-            opened.note(start, int(lengths[0]), int(crcs[0]))
+            snapshot.note(start, int(lengths[0]), int(crcs[0]))
         record += len(lengths)
         last = int(lengths[-1]) if len(lengths) else last
         if fault or len(lengths) < _STEP:
             check_uncut(file, record, offset)
-            if changed := opened.now(offset):
+            if changed := snapshot.now(offset):
                 raise corrupt(changed, path=file.name, record=record, offset=offset)
         if fault:
             before = offset - last - _FRAME
@@ -246,7 +246,7 @@ def _hops_and_crcs(file: LocalFile) -> Iterator[tuple[NDArray[np.uint64], NDArra
         yield lengths, crcs
         if len(lengths) < _STEP:
             return
-        progress.step(f"indexing {file.name}", offset, opened.size, "bytes")
+        progress.step(f"indexing {file.name}", offset, snapshot.size, "bytes")
 
 
 def _payload_is_sound(file: LocalFile, offset: int, length: int) -> bool:
