@@ -16,12 +16,12 @@ namespace recordkit {
 
 namespace nb = nanobind;
 
+void bind_files(nb::module_& m);
 void bind_records(nb::module_& m);
 void bind_places(nb::module_& m);
 void bind_examples(nb::module_& m);
 void bind_rows(nb::module_& m);
 void bind_arrow(nb::module_& m);
-void bind_files(nb::module_& m);
 void bind_order(nb::module_& m);
 void bind_pictures(nb::module_& m);
 void bind_columns(nb::module_& m);

@@ -1,10 +1,12 @@
-// Files: the renames that Python's os module does not have.
+// Files as memory, and the system calls that Python's os module lacks.
+#include <nanobind/stl/unique_ptr.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 
 #include "bindings/bindings.h"
+#include "core/files/file_map.h"
 
 #if defined(__linux__)
 #include <fcntl.h>
@@ -70,6 +72,16 @@ void bind_files(nb::module_& m) {
   m.def("start_writeback", &start_writeback, nb::call_guard<nb::gil_scoped_release>(), "descriptor"_a,
         "offset"_a, "size"_a,
         "Let the system begin to write this part of a file to the disk, without waiting for it.");
+  nb::class_<FileMap>(m, "FileMap", "A file as memory, which it may be cut short under.")
+      .def("__len__", &FileMap::size)
+      .def_prop_ro("is_whole", &FileMap::is_whole, "Whether all that was touched so far was there.");
+  m.def("mapped_bytes", &FileMap::touched, "Return how many bytes were taken from maps so far.");
+  m.def(
+      "map_file", [](int descriptor, uint64_t most_bytes) { return FileMap::of(descriptor, most_bytes); },
+      "descriptor"_a, "most_bytes"_a,
+      nb::sig("def map_file(descriptor: int, most_bytes: int) -> FileMap | None"),
+      "Return a map of a file of this machine; None if there is none to be had, or maps would have more "
+      "bytes.");
 }
 
 }  // namespace recordkit

@@ -1,7 +1,6 @@
 // Records at known places of files.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
-#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <set>
@@ -9,10 +8,8 @@
 #include "bindings/bindings.h"
 #include "bindings/place_list.h"
 #include "core/records/fetch.h"
-#include "core/records/file_snapshot.h"
 #include "core/records/header_scan.h"
 #include "core/records/place_table.h"
-#include "core/records/verify.h"
 
 namespace recordkit {
 namespace {
@@ -156,59 +153,6 @@ void put_block(PlaceTable& table, uint64_t block, uint64_t start, uint64_t least
 #define RECORDKIT_INTS "numpy.typing.NDArray[numpy.int64]"
 #define RECORDKIT_UINTS "numpy.typing.NDArray[numpy.uint64]"
 
-void bind_opened(nb::module_& m) {
-  nb::class_<FileSnapshot>(m, "FileSnapshot",
-                           "An open file as it is now, to ask later what has become of it.")
-      .def(nb::init<int>(), "descriptor"_a)
-      .def_prop_ro("size", &FileSnapshot::size, "How many bytes it had.")
-      .def("had", &FileSnapshot::had, "size"_a, "The file is known to have had so many bytes before.")
-      .def("note", &FileSnapshot::note, "offset"_a, "length"_a, "payload_crc"_a,
-           "Take notice of a record that was read; the first, second, fourth and so on are kept.")
-      .def(
-          "now",
-          [](const FileSnapshot& snapshot, uint64_t end) { return static_cast<int>(snapshot.now(end)); },
-          "end"_a,
-          "Return the fault if, since then, the file has lost bytes or was written over; 0 where nothing "
-          "shows.");
-}
-
-void bind_map(nb::module_& m) {
-  nb::class_<FileMap>(m, "FileMap", "A file as memory, which it may be cut short under.")
-      .def("__len__", &FileMap::size)
-      .def_prop_ro("is_whole", &FileMap::is_whole, "Whether all that was touched so far was there.");
-  m.def("mapped_bytes", &FileMap::touched, "Return how many bytes were taken from maps so far.");
-  m.def(
-      "map_file", [](int descriptor, uint64_t most_bytes) { return FileMap::of(descriptor, most_bytes); },
-      "descriptor"_a, "most_bytes"_a,
-      nb::sig("def map_file(descriptor: int, most_bytes: int) -> FileMap | None"),
-      "Return a map of a file of this machine; None if there is none to be had, or maps would have more "
-      "bytes.");
-}
-
-void bind_verify(nb::module_& m) {
-  m.def(
-      "check_mapped",
-      [](int descriptor, uint64_t offset, uint64_t most_bytes) {
-        const Checked checked = without_gil([&] { return check_mapped(descriptor, offset, most_bytes); });
-        return std::make_tuple(checked.size,
-                               to_bytes({checked.identities.data(), checked.identities.size()}));
-      },
-      "descriptor"_a, "offset"_a, "most_bytes"_a,
-      "Return the size of the next records, all of them sound, and their identities; none where "
-      "the file has to be read instead.");
-  m.def(
-      "may_repeat",
-      [](const std::vector<nb::bytes>& identities) {
-        std::vector<Bytes> pieces;
-        for (const nb::bytes& piece : identities)
-          pieces.push_back({static_cast<const uint8_t*>(piece.data()), piece.size()});
-        const nb::gil_scoped_release release;
-        return may_repeat(pieces);
-      },
-      "identities"_a,
-      "Return whether two neighbours have the CRCs of two others, and now and then although they have not.");
-}
-
 void bind_table(nb::module_& m) {
   nb::class_<PlaceTable>(m, "PlaceTable",
                          "Where the records of a file are, filled a block of records at a time.")
@@ -270,17 +214,6 @@ void bind_places(nb::module_& m) {
         "Return the records whose frames have these offsets and sizes, and the fault of the one behind the "
         "last "
         "(0: none).");
-  m.def(
-      "join",
-      [](const std::vector<const Chunk*>& chunks) {
-        const nb::gil_scoped_release release;
-        return join(chunks);
-      },
-      "chunks"_a, nb::sig("def join(chunks: collections.abc.Sequence[Chunk]) -> Chunk"),
-      "Return the records of all chunks in one, copied.");
-  bind_opened(m);
-  bind_map(m);
-  bind_verify(m);
   bind_table(m);
 }
 

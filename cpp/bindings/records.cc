@@ -8,8 +8,10 @@
 #include <optional>
 
 #include "bindings/bindings.h"
+#include "core/records/file_snapshot.h"
 #include "core/records/reader.h"
 #include "core/records/salvage.h"
+#include "core/records/verify.h"
 
 namespace recordkit {
 namespace {
@@ -172,6 +174,46 @@ auto salvaged(const ByteWindow& window, uint64_t beyond) {
   return std::make_tuple(std::move(found), std::move(lost), result.decided, result.searched);
 }
 
+void bind_snapshot(nb::module_& m) {
+  nb::class_<FileSnapshot>(m, "FileSnapshot",
+                           "An open file as it is now, to ask later what has become of it.")
+      .def(nb::init<int>(), "descriptor"_a)
+      .def_prop_ro("size", &FileSnapshot::size, "How many bytes it had.")
+      .def("had", &FileSnapshot::had, "size"_a, "The file is known to have had so many bytes before.")
+      .def("note", &FileSnapshot::note, "offset"_a, "length"_a, "payload_crc"_a,
+           "Take notice of a record that was read; the first, second, fourth and so on are kept.")
+      .def(
+          "now",
+          [](const FileSnapshot& snapshot, uint64_t end) { return static_cast<int>(snapshot.now(end)); },
+          "end"_a,
+          "Return the fault if, since then, the file has lost bytes or was written over; 0 where nothing "
+          "shows.");
+}
+
+void bind_verify(nb::module_& m) {
+  m.def(
+      "check_mapped",
+      [](int descriptor, uint64_t offset, uint64_t most_bytes) {
+        const Checked checked = without_gil([&] { return check_mapped(descriptor, offset, most_bytes); });
+        return std::make_tuple(checked.size,
+                               to_bytes({checked.identities.data(), checked.identities.size()}));
+      },
+      "descriptor"_a, "offset"_a, "most_bytes"_a,
+      "Return the size of the next records, all of them sound, and their identities; none where "
+      "the file has to be read instead.");
+  m.def(
+      "may_repeat",
+      [](const std::vector<nb::bytes>& identities) {
+        std::vector<Bytes> pieces;
+        for (const nb::bytes& piece : identities)
+          pieces.push_back({static_cast<const uint8_t*>(piece.data()), piece.size()});
+        const nb::gil_scoped_release release;
+        return may_repeat(pieces);
+      },
+      "identities"_a,
+      "Return whether two neighbours have the CRCs of two others, and now and then although they have not.");
+}
+
 }  // namespace
 
 void bind_records(nb::module_& m) {
@@ -227,6 +269,15 @@ void bind_records(nb::module_& m) {
       nb::sig("def pack(payloads: collections.abc.Iterable[typing_extensions.Buffer], file_offset: int = 0, "
               "first_record: int = 0) -> Chunk"),
       "Frame every payload.");
+
+  m.def(
+      "join",
+      [](const std::vector<const Chunk*>& chunks) {
+        const nb::gil_scoped_release release;
+        return join(chunks);
+      },
+      "chunks"_a, nb::sig("def join(chunks: collections.abc.Sequence[Chunk]) -> Chunk"),
+      "Return the records of all chunks in one, copied.");
 
   nb::class_<RecordReader>(m, "Reader",
                            "Reads framed records from a descriptor or an object with readinto().")
@@ -292,6 +343,8 @@ void bind_records(nb::module_& m) {
               "beyond: int = 0) -> tuple[list[tuple[int, int, int, bool]], list[tuple[int, int, int, int]], "
               "int, int]"),
       "Return what `salvage` does of the bytes that `read_at(offset, size)` gives, a small piece at a time.");
+  bind_snapshot(m);
+  bind_verify(m);
 }
 
 }  // namespace recordkit

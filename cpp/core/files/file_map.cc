@@ -233,17 +233,4 @@ bool MapGuard::look(uint64_t bytes) {
   return true;
 }
 
-bool MapGuard::copies_long_payload(uint8_t* to, const uint8_t* from, uint64_t length) {
-  uint32_t crc = 0;
-  for (uint64_t at = 0; at < length; at += kPiece) {
-    const uint64_t piece = std::min(kPiece, length - at);
-    if (!allows(piece)) return false;
-    std::memcpy(to + at, from + at, piece);
-    crc = crc32c_extend(crc, to + at, piece);
-  }
-  if (!allows(kFooterSize)) return false;
-  std::memcpy(to + length, from + length, kFooterSize);
-  return crc == unmask_crc(load<uint32_t>(to + length));
-}
-
 }  // namespace recordkit

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "core/records/framing.h"
+#include "core/memory/bytes.h"
 
 namespace recordkit {
 
@@ -90,17 +90,8 @@ class MapGuard {
   // Whether something was not allowed.
   bool was_refused() const { return over_; }
 
-  // What copy_payload does, a piece at a time where it is long, and false as well where it is not allowed.
-  [[gnu::always_inline]] bool copies_payload(uint8_t* to, const uint8_t* from, uint64_t length,
-                                             Prefetch prefetch) {
-    if (length > kPiece) [[unlikely]]
-      return copies_long_payload(to, from, length);
-    return allows(length + kFooterSize) && copy_payload(to, from, length, prefetch);
-  }
-
  private:
   bool look(uint64_t bytes);
-  bool copies_long_payload(uint8_t* to, const uint8_t* from, uint64_t length);
 
   uint64_t left_ = 0;
   uint64_t touched_ = 0;

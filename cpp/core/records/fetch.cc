@@ -132,7 +132,7 @@ class Fetching {
     std::memcpy(to, from, kHeaderSize);
     if (!header_is_sound(to) || load<uint64_t>(to) != length)
       found(number, Fault::bad_length_crc);
-    else if (!guard_.copies_payload(to + kHeaderSize, from + kHeaderSize, length, Prefetch::none) &&
+    else if (!copy_payload(guard_, to + kHeaderSize, from + kHeaderSize, length, Prefetch::none) &&
              !guard_.was_refused())
       found(number, Fault::bad_payload_crc);
   }

@@ -8,6 +8,19 @@ bool copy_payload(uint8_t* to, const uint8_t* from, uint64_t length, Prefetch pr
   return unmask_crc(load<uint32_t>(to + length)) == crc;
 }
 
+bool copy_long_payload(MapGuard& guard, uint8_t* to, const uint8_t* from, uint64_t length) {
+  uint32_t crc = 0;
+  for (uint64_t at = 0; at < length; at += MapGuard::kPiece) {
+    const uint64_t piece = std::min(MapGuard::kPiece, length - at);
+    if (!guard.allows(piece)) return false;
+    std::memcpy(to + at, from + at, piece);
+    crc = crc32c_extend(crc, to + at, piece);
+  }
+  if (!guard.allows(kFooterSize)) return false;
+  std::memcpy(to + length, from + length, kFooterSize);
+  return crc == unmask_crc(load<uint32_t>(to + length));
+}
+
 Chunk chunk_of(std::shared_ptr<Buffer> framed, std::vector<Chunk::Span>&& records) {
   framed->reserve(framed->size());
   std::memset(framed->end(), 0, kPadding);

@@ -13,6 +13,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/files/file_map.h"
 #include "core/memory/array.h"
 #include "core/records/crc32c.h"
 
@@ -62,6 +63,15 @@ inline void store_footer(uint8_t* to, uint32_t payload_crc) { store(to, mask_crc
 // Copies the frame of a record behind its header, and checks what it has copied, each byte in one go. What it
 // is copied from may change meanwhile.
 bool copy_payload(uint8_t* to, const uint8_t* from, uint64_t length, Prefetch prefetch);
+bool copy_long_payload(MapGuard& guard, uint8_t* to, const uint8_t* from, uint64_t length);
+
+// The same from a map: a long payload in pieces. False, too, where the guard refuses.
+[[gnu::always_inline]] inline bool copy_payload(MapGuard& guard, uint8_t* to, const uint8_t* from,
+                                                uint64_t length, Prefetch prefetch) {
+  if (length > MapGuard::kPiece) [[unlikely]]
+    return copy_long_payload(guard, to, from, length);
+  return guard.allows(length + kFooterSize) && copy_payload(to, from, length, prefetch);
+}
 
 // Consecutive framed records in memory, every checksum known to be right.
 struct Chunk {

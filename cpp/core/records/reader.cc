@@ -194,7 +194,7 @@ class RecordReader::Copies {
     if (!header) return false;
     uint8_t* const to = buffer_->grow(kFrameSize + header->length);
     header->copy_to(to);
-    if (!guard_.copies_payload(to + kHeaderSize, payload, header->length, Prefetch::ahead)) return false;
+    if (!copy_payload(guard_, to + kHeaderSize, payload, header->length, Prefetch::ahead)) return false;
     records_.push_back({buffer_->size() - lead_ + kHeaderSize, header->length});
     buffer_->set_size(buffer_->size() + kFrameSize + header->length);
     return true;

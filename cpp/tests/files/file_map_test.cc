@@ -192,7 +192,7 @@ TEST(a_watch_allows_nothing_more_once_someone_else_has_taken_the_signal_even_if_
   const uint64_t touched = FileMap::touched();
 
   ::signal(SIGBUS, SIG_IGN);
-  const bool while_taken = guard.allows(1) || guard.copies_payload(nullptr, nullptr, 0, Prefetch::ahead);
+  const bool while_taken = guard.allows(1) || copy_payload(guard, nullptr, nullptr, 0, Prefetch::ahead);
   ::sigaction(SIGBUS, &ours, nullptr);
 
   CHECK(!while_taken);
@@ -218,10 +218,10 @@ TEST(a_long_payload_is_copied_from_a_map_as_a_short_one_is) {
     const std::unique_ptr<FileMap> map = FileMap::of(file, kPlenty);
     MapGuard guard;
 
-    CHECK(guard.copies_payload(to.data(), from, size, Prefetch::none));
+    CHECK(copy_payload(guard, to.data(), from, size, Prefetch::none));
     CHECK(std::equal(to.begin(), to.end(), from));
     framed[kHeaderSize + size] ^= 1;
-    CHECK(!guard.copies_payload(to.data(), from, size, Prefetch::none));
+    CHECK(!copy_payload(guard, to.data(), from, size, Prefetch::none));
     CHECK(!guard.was_refused());
   }
 }
