@@ -61,7 +61,7 @@ EXCEPTIONS = {
     "tf.io._files storage._bytes",
     "tf.io._files storage._disk",
     "tf.tensors._dtypes schema._dtypes",
-    "tf.train._repeated schema._wire",
+    "tf.train._repeated schema._dtypes",
     "tools._repair storage._bytes",
     "tools._repair storage._damage",
     "tools._repair storage._disk",

@@ -409,7 +409,7 @@ class TestRuns:
         values = np.arange(9 * int(np.prod(inner))).astype(dtype).reshape(9, *inner)
         starts = np.array([start for start, _ in runs], np.int64)
 
-        found = _runs.picked(values, starts, _runs.running(np.array([length for _, length in runs], np.int64)))
+        found = _runs.picked(values, starts, _runs.to_offsets(np.array([length for _, length in runs], np.int64)))
 
         expected = [row for start, length in runs for row in values[start : start + length].tolist()]
         assert (found.tolist(), found.dtype, found.shape[1:]) == (expected, values.dtype, inner)

@@ -5,8 +5,9 @@ shape). Nothing here knows where the values came from. All speak the Arrow C dat
 """
 
 from ._batch import Batch, arrow_stream
-from ._bytes import BytesColumn
+from ._bytes import BytesColumn, first_invalid_text
 from ._join import Column, join
 from ._ragged import Ragged
+from ._runs import to_offsets
 
-__all__ = ["Batch", "BytesColumn", "Column", "Ragged", "arrow_stream", "join"]
+__all__ = ["Batch", "BytesColumn", "Column", "Ragged", "arrow_stream", "first_invalid_text", "join", "to_offsets"]

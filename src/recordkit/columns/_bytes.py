@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import _arrow
-from ._runs import picked, running
+from ._runs import picked, to_offsets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -56,13 +56,13 @@ class BytesColumn:
     @classmethod
     def of(cls, values: Iterable[bytes | str], *, text: bool | None = None) -> BytesColumn:
         """Return a column of the values: all bytes, or all text."""
-        items = list(values)
+        items: list[Any] = list(values)
         if text is None:
             text = bool(items) and isinstance(items[0], str)
-        encoded = [item.encode() if isinstance(item, str) else bytes(item) for item in items]
-        offsets = np.zeros(len(encoded) + 1, np.int64)
-        np.cumsum([len(item) for item in encoded], out=offsets[1:])
-        return cls(np.frombuffer(b"".join(encoded), np.uint8), offsets, text=text)
+        if set(map(type, items)) != {bytes}:
+            items = [item.encode() if isinstance(item, str) else bytes(item) for item in items]
+        offsets = np.fromiter(accumulate(map(len, items), initial=0), np.int64, len(items) + 1)
+        return cls(np.frombuffer(b"".join(items), np.uint8), offsets, text=text)
 
     @property
     def lengths(self) -> NDArray[np.int64]:
@@ -96,7 +96,7 @@ class BytesColumn:
 
     def _take(self, values: NDArray[np.int64], shape: tuple[int, ...]) -> BytesColumn:
         starts = self.offsets[values]
-        offsets = running(self.offsets[values + 1] - starts)
+        offsets = to_offsets(self.offsets[values + 1] - starts)
         return BytesColumn(picked(self.data, starts, offsets), offsets, text=self.text, shape=shape)
 
     def __iter__(self) -> Iterator[Any]:
@@ -133,3 +133,34 @@ class BytesColumn:
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
         """Offer the column to Arrow: large_binary or large_utf8, in fixed-size lists where it has a shape."""
         return _arrow.export(_arrow.node(self))
+
+
+def first_invalid_text(column: BytesColumn) -> int | None:
+    r"""Return the index of the first value that is not UTF-8, or None.
+
+    >>> first_invalid_text(BytesColumn.of([b"a", "ü".encode()])), first_invalid_text(BytesColumn.of([b"a", b"\xff"]))
+    (None, 1)
+    """
+    start, stop = int(column.offsets[0]), int(column.offsets[-1])
+    data = column.data[start:stop]
+    if not data.size or int(data.max()) < 0x80:
+        return None
+    # All values as one text: valid together, and none starting inside a character, means each is valid.
+    starts = column.offsets[:-1][np.diff(column.offsets) > 0] - start
+    inside_a_character = (data[starts] & 0xC0) == 0x80
+    try:
+        data.tobytes().decode()
+        if not inside_a_character.any():
+            return None
+    except UnicodeDecodeError:
+        pass
+    return _first_invalid(column)
+
+
+def _first_invalid(column: BytesColumn) -> int | None:
+    for index, (start, stop) in enumerate(zip(column.offsets[:-1].tolist(), column.offsets[1:].tolist(), strict=True)):
+        try:
+            column.data[start:stop].tobytes().decode()
+        except UnicodeDecodeError:
+            return index
+    return None

@@ -9,7 +9,7 @@ import numpy as np
 
 from ._bytes import BytesColumn
 from ._ragged import Ragged
-from ._runs import running
+from ._runs import to_offsets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +59,7 @@ def _joined_ragged(columns: Sequence[Ragged]) -> Ragged:
 
 
 def _joined_level(levels: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    return running(np.concatenate([np.diff(level) for level in levels]))
+    return to_offsets(np.concatenate([np.diff(level) for level in levels]))
 
 
 def _as_ragged(column: NDArray[Any] | BytesColumn) -> Ragged:

@@ -10,7 +10,7 @@ from recordkit import _core
 
 from . import _arrow
 from ._bytes import BytesColumn
-from ._runs import picked, running
+from ._runs import picked, to_offsets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -77,7 +77,7 @@ class Ragged:
         parents, levels = np.arange(len(self.shapes)), []
         for dim in range(count):
             lengths = self.shapes[parents, dim]
-            levels.append(running(lengths))
+            levels.append(to_offsets(lengths))
             parents = np.repeat(parents, lengths)
         return tuple(levels)
 
@@ -110,7 +110,7 @@ class Ragged:
         entries, levels = rows, []
         for level in self.offsets:
             starts = level[entries]
-            ends = running(level[entries + 1] - starts)
+            ends = to_offsets(level[entries + 1] - starts)
             levels.append(ends)
             if len(levels) == len(self.offsets) and isinstance(self.values, np.ndarray):
                 return Ragged(picked(self.values, starts, ends), levels, shapes)

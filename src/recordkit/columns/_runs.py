@@ -13,8 +13,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def running(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where each of these lengths begins, and the end."""
+def to_offsets(lengths: Any) -> NDArray[np.int64]:
+    """Return where each of consecutive runs begins, and where the last ends.
+
+    >>> to_offsets([2, 0, 3]).tolist()
+    [0, 2, 2, 5]
+    """
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets

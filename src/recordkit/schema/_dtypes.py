@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from recordkit.errors import MissingExtraError, SchemaError
 from recordkit.wording import did_you_mean
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 INTEGERS: Final = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 FLOATS: Final = ("float16", "bfloat16", "float32", "float64")
@@ -148,3 +151,10 @@ def bounds(name: str) -> tuple[int, int]:
         return 0, 1
     info = np.iinfo(name)
     return int(info.min), int(info.max)
+
+
+def little_endian(values: NDArray[Any]) -> NDArray[Any]:
+    """Return numbers in the byte order of the wire; on most machines they already are."""
+    if values.dtype.isnative and np.little_endian:
+        return values
+    return values.astype(values.dtype.newbyteorder("<"))

@@ -6,12 +6,11 @@ An *item* is what one declared shape describes: the value of a record, or of one
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recordkit.columns import BytesColumn
+from recordkit.columns import BytesColumn, to_offsets
 from recordkit.examples import MISSING, PRESENT
 
 if TYPE_CHECKING:
@@ -51,17 +50,6 @@ class Flat:
         return self.items if self.steps is None else len(self.steps) - 1
 
 
-def to_offsets(lengths: Any) -> NDArray[np.int64]:
-    """Return where each of consecutive runs begins, and where the last ends.
-
-    >>> to_offsets([2, 0, 3]).tolist()
-    [0, 2, 2, 5]
-    """
-    offsets = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    return offsets
-
-
 def states_of(valid: NDArray[np.bool_] | None) -> NDArray[np.uint8] | None:
     """Return the states that a mask means; None when nothing is missing."""
     if valid is None or bool(valid.all()):
@@ -69,15 +57,9 @@ def states_of(valid: NDArray[np.bool_] | None) -> NDArray[np.uint8] | None:
     return np.where(valid, np.uint8(PRESENT), np.uint8(MISSING))
 
 
-def bytes_column(values: Sequence[bytes], *, text: bool = False) -> BytesColumn:
-    """Return byte strings as a column."""
-    offsets = np.fromiter(accumulate(map(len, values), initial=0), np.int64, len(values) + 1)
-    return BytesColumn(np.frombuffer(b"".join(values), np.uint8), offsets, text=text)
-
-
 def byte_strings(layout: Layout, values: list[bytes]) -> BytesColumn | list[bytes]:
     """Return byte strings, one an item, as a `Flat` has them."""
-    return bytes_column(values) if layout.steps else values
+    return BytesColumn.of(values) if layout.steps else values
 
 
 def join(layout: Layout, values: Sequence[Any]) -> Flat:
@@ -118,7 +100,7 @@ def _join_numbers(layout: Layout, items: Sequence[Any], states: NDArray[np.uint8
 def _join_byte_strings(layout: Layout, items: Sequence[Any], states: NDArray[np.uint8] | None) -> Flat:
     missing = layout.sizes, [b""] * (layout.size or 0)
     pairs = [missing if item is None else item for item in items]
-    values = bytes_column([value for _, strings in pairs for value in strings])
+    values = BytesColumn.of([value for _, strings in pairs for value in strings])
     if layout.size is not None:
         return Flat(len(items), values, states=states)
     dims, ranks = _dims_of(layout, [shape for shape, _ in pairs])

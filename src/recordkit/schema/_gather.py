@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recordkit.columns import BytesColumn, Ragged
+from recordkit.columns import BytesColumn, Ragged, first_invalid_text, to_offsets
 from recordkit.wording import counted
 
 from . import _dtypes
 from ._errors import Misfit
 from ._exact import fit
-from ._flat import Flat, byte_strings, join_items, states_of, to_offsets
+from ._flat import Flat, byte_strings, join_items, states_of
 from ._items import item_converter, missing
 from ._pictures import SIGNATURES, check_stack
-from ._text import first_invalid_text
 from ._values import check_shape
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 VERSION: Final = 1
 
 
-def to_dict(fields: Mapping[str, AnyField], sequences: Mapping[str, AnyField]) -> dict[str, Any]:
+def schema_to_dict(fields: Mapping[str, AnyField], sequences: Mapping[str, AnyField]) -> dict[str, Any]:
     """Return a schema as plain dicts, lists, strings and numbers."""
     return {
         "recordkit": "schema",
@@ -45,12 +45,14 @@ def to_dict(fields: Mapping[str, AnyField], sequences: Mapping[str, AnyField]) -
     }
 
 
-def dumps(schema: Mapping[str, Any]) -> str:
+def json_text(schema: Mapping[str, Any]) -> str:
     """Return the JSON text, a line a field."""
     return json.dumps(schema, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def parse(text: str | Mapping[str, Any], *, path: str = "") -> tuple[dict[str, AnyField], dict[str, AnyField]]:
+def schema_from_json(
+    text: str | Mapping[str, Any], *, path: str = ""
+) -> tuple[dict[str, AnyField], dict[str, AnyField]]:
     """Return the fields and sequences that a JSON text or its parsed form describes."""
     where = f"{path}: " if path else ""
     try:
@@ -162,7 +164,7 @@ def _default_from_json(default: Any, field: Field) -> Any:
     return array.reshape(default["shape"])[()]
 
 
-def read(path: Path) -> str:
+def read_text(path: Path) -> str:
     """Return the text of a file.
 
     Raises:
@@ -184,7 +186,7 @@ def read(path: Path) -> str:
         raise StorageError(message, path=str(path)) from None
 
 
-def save(text: str, path: Path, *, overwrite: bool) -> None:
+def save_text(text: str, path: Path, *, overwrite: bool) -> None:
     """Write `text` to `path`, which is whole under that name or not there."""
     if os.path.lexists(path) and not (overwrite and path.is_file()):
         advice = "Pass overwrite=True to replace it." if path.is_file() else "It is no file that could be replaced."

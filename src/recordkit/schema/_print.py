@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def table(fields: Mapping[str, AnyField], sequences: Mapping[str, AnyField]) -> str:
+def as_table(fields: Mapping[str, AnyField], sequences: Mapping[str, AnyField]) -> str:
     """Return the schema with a line a field, types aligned.
 
-    >>> print(table({"id": Field("int64"), "depth": Field("float32[?]", lossy=True)}, {}))
+    >>> print(as_table({"id": Field("int64"), "depth": Field("float32[?]", lossy=True)}, {}))
     rk.Schema({
         "id":    "int64",
         "depth": rk.Field('float32[?]', lossy=True),
@@ -47,10 +47,10 @@ def _quoted(text: str) -> str:
     return f'"{body}"'
 
 
-def line(fields: Mapping[str, AnyField], sequences: Mapping[str, AnyField]) -> str:
+def as_line(fields: Mapping[str, AnyField], sequences: Mapping[str, AnyField]) -> str:
     """Return the schema as one line that evaluates back to it.
 
-    >>> line({"id": Field("int64")}, {"x": Field("float32")})
+    >>> as_line({"id": Field("int64")}, {"x": Field("float32")})
     "Schema({'id': 'int64'}, sequences={'x': 'float32'})"
     """
     text = f"Schema({_dict(fields)}"

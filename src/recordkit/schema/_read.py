@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from recordkit.columns import BytesColumn, Ragged
+from recordkit.columns import BytesColumn, Ragged, first_invalid_text
 
-from ._flat import bytes_column
 from ._read_raw import read_raw, read_tensors
 from ._shapes import read_shapes
-from ._text import first_invalid_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -130,7 +128,7 @@ def _with_default(
         for row in np.flatnonzero(absent).tolist():
             strings[row * size : (row + 1) * size] = fill
         encoded = [value.encode() if isinstance(value, str) else value for value in strings]
-        return bytes_column(encoded, text=values.text)
+        return BytesColumn.of(encoded, text=values.text)
     filled = values.reshape(part.items, size).copy()
     filled[absent] = np.broadcast_to(np.asarray(default, filled.dtype), part.layout.sizes).reshape(-1)
     return filled.reshape(-1)

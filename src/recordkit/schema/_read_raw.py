@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from recordkit.columns import BytesColumn
+from recordkit.columns import BytesColumn, first_invalid_text, to_offsets
 from recordkit.errors import SchemaError
 from recordkit.wording import counted, shortened
 
 from . import _dtypes
 from ._errors import Misfit
-from ._flat import bytes_column, to_offsets
 from ._tensorproto import parse_tensor
-from ._text import first_invalid_text
 from ._values import check_shape, shape_text
 
 if TYPE_CHECKING:
@@ -160,7 +158,7 @@ def _joined(part: Part, arrays: list[NDArray[Any]], dtype: str) -> NDArray[Any] 
     if not _dtypes.is_bytes(dtype):
         empty = np.zeros(0, _dtypes.numpy_dtype(dtype))
         return np.concatenate([empty, *(array.reshape(-1) for array in arrays)])
-    column = bytes_column([value for array in arrays for value in array.reshape(-1).tolist()], text=dtype == "string")
+    column = BytesColumn.of([value for array in arrays for value in array.reshape(-1).tolist()], text=dtype == "string")
     bad = first_invalid_text(column) if dtype == "string" else None
     if bad is not None:
         item = int(np.searchsorted(to_offsets([array.size for array in arrays]), bad, "right")) - 1

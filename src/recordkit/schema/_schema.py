@@ -9,12 +9,18 @@ from typing import TYPE_CHECKING, Any
 from recordkit.errors import SchemaError
 from recordkit.filesystems import given_path, refusing
 
-from . import _compare, _infer, _json, _observe, _print, _tensorflow
-from ._batches import Plan, encode_columns, encode_pieces, gather_columns
+from ._columns import encode_columns, encode_pieces, gather_columns
+from ._compare import Difference, differences
 from ._declarations import flat_fields, layouts_of
 from ._errors import unknown_name
+from ._infer import fields_of_chunks
 from ._intake import converter
+from ._json import json_text, read_text, save_text, schema_from_json, schema_to_dict
+from ._observe import fields_of_columns, fields_of_rows
+from ._plan import Plan
+from ._print import as_line, as_table
 from ._rows import RowEncoder, flat_row
+from ._tensorflow import feature_description, fields_of_description, sequences_of_description
 
 if TYPE_CHECKING:
     import os
@@ -27,7 +33,6 @@ if TYPE_CHECKING:
     from recordkit.examples import Unread
     from recordkit.records import Chunk, Reader
 
-    from ._compare import Difference
     from ._declarations import Declared
     from ._fields import AnyField
     from ._layout import Layout
@@ -288,7 +293,7 @@ class Schema:
         >>> Schema.of_rows([{"id": 1, "tokens": [1, 2], "note": None}, {"id": 2, "tokens": [3], "note": "seen"}])
         Schema({'id': 'int64', 'tokens': 'int64[?]', 'note': 'string?'})
         """
-        return cls(_observe.fields_of_rows(rows))
+        return cls(fields_of_rows(rows))
 
     @classmethod
     def of_columns(cls, columns: Mapping[str, Any]) -> Schema:
@@ -298,7 +303,7 @@ class Schema:
         >>> Schema.of_columns({"id": np.arange(3), "name": ["a", "b", "c"]})
         Schema({'id': 'int64', 'name': 'string'})
         """
-        return cls(_observe.fields_of_columns(columns))
+        return cls(fields_of_columns(columns))
 
     @classmethod
     def infer(cls, chunks: Chunk | Iterable[Chunk], *, path: str | None = None, strict: bool = False) -> Schema:
@@ -317,7 +322,7 @@ class Schema:
         >>> Schema.infer(schema.encode_rows([{"x": [1, 2, 3], "depth": [[1.5]]}]))
         Schema({'depth': 'float64[?,?]', 'x': 'float32[3]'})
         """
-        fields, sequences = _infer.fields_of_chunks(chunks, path=path, strict=strict)
+        fields, sequences = fields_of_chunks(chunks, path=path, strict=strict)
         return cls(fields, sequences=sequences)
 
     # --- Comparing
@@ -327,7 +332,7 @@ class Schema:
 
         The `quality` of a jpeg counts for `==`, but is no difference here: it is the same field to whoever reads it.
         """
-        return _compare.differences(self._fields, self._sequences, other.fields, other.sequences)
+        return differences(self._fields, self._sequences, other.fields, other.sequences)
 
     def explain_difference(self, other: Schema) -> str:
         """Return in words what is different in `other`, a line each; empty if they agree.
@@ -355,11 +360,11 @@ class Schema:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the schema as plain dicts, lists, strings and numbers, for a JSON file that holds more than it."""
-        return _json.to_dict(self._fields, self._sequences)
+        return schema_to_dict(self._fields, self._sequences)
 
     def to_json(self) -> str:
         """Return the schema as JSON text, which `from_json` reads."""
-        return _json.dumps(self.to_dict())
+        return json_text(self.to_dict())
 
     @classmethod
     def from_json(cls, text: str | Mapping[str, Any]) -> Schema:
@@ -369,25 +374,25 @@ class Schema:
         >>> Schema.from_json(schema.to_json()) == schema
         True
         """
-        fields, sequences = _json.parse(text)
+        fields, sequences = schema_from_json(text)
         return cls(fields, sequences=sequences)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the schema to a JSON file, which appears whole or not at all."""
         with refusing(path, "be written"):
-            _json.save(self.to_json(), Path(given_path(path)), overwrite=overwrite)
+            save_text(self.to_json(), Path(given_path(path)), overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Schema:
         """Return the schema that `save` wrote."""
-        fields, sequences = _json.parse(_json.read(Path(given_path(path))), path=str(path))
+        fields, sequences = schema_from_json(read_text(Path(given_path(path))), path=str(path))
         return cls(fields, sequences=sequences)
 
     def __str__(self) -> str:
-        return _print.table(self._fields, self._sequences)
+        return as_table(self._fields, self._sequences)
 
     def __repr__(self) -> str:
-        return _print.line(self._fields, self._sequences)
+        return as_line(self._fields, self._sequences)
 
     # --- TensorFlow
 
@@ -399,7 +404,7 @@ class Schema:
         Args:
             module: A module with TensorFlow's names; TensorFlow itself is imported by default.
         """
-        return _tensorflow.feature_description(self._layouts, module)
+        return feature_description(self._layouts, module)
 
     @classmethod
     def from_feature_description(
@@ -409,8 +414,8 @@ class Schema:
 
         TensorFlow does not tell text from bytes: strings become bytes. Needs no TensorFlow.
         """
-        fields = _tensorflow.fields_of_description(description)
-        sequences = _tensorflow.sequences_of_description(sequence_description or {})
+        fields = fields_of_description(description)
+        sequences = sequences_of_description(sequence_description or {})
         return cls(fields, sequences=sequences)
 
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from recordkit.errors import MissingExtraError, SchemaError
 
+from ._dtypes import little_endian
 from ._fields import Field, field_from_parts
-from ._wire import little_endian
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -14,11 +14,12 @@ from recordkit.columns import BytesColumn
 from recordkit.errors import SchemaError
 from recordkit.examples import EMPTY, Values
 
-from ._flat import Flat, bytes_column
+from ._dtypes import little_endian
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ._flat import Flat
     from ._layout import Layout
 
 
@@ -30,7 +31,7 @@ def to_wire(layout: Layout, flat: Flat) -> dict[str, Values]:
         rank = len(layout.shape) if layout.shape is not None else None
         wire[layout.shape_name] = Values("int64", flat.dims, flat.ranks, rank, flat.steps, flat.states)
     if layout.dtype_name is not None:
-        names = bytes_column([layout.dtype.encode()] * flat.items)
+        names = BytesColumn.of([layout.dtype.encode()] * flat.items)
         wire[layout.dtype_name] = Values("bytes", names, None, 1, flat.steps, flat.states)
     return wire
 
@@ -56,13 +57,6 @@ def _raw(values: NDArray[Any], offsets: NDArray[np.int64] | None, items: int) ->
         size = len(values) // max(items, 1)
         offsets = np.arange(items + 1, dtype=np.int64) * size
     return BytesColumn(data, offsets * values.itemsize)
-
-
-def little_endian(values: NDArray[Any]) -> NDArray[Any]:
-    """Return numbers in the byte order of the wire; on most machines they already are."""
-    if values.dtype.isnative and np.little_endian:
-        return values
-    return values.astype(values.dtype.newbyteorder("<"))
 
 
 def add_to(columns: dict[str, Values], wire: dict[str, Values], field: str) -> None:
