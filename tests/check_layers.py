@@ -23,7 +23,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "recordkit"
 ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
     "recordkit": (
         ("_core", "errors", "progress", "wording"),
-        ("log", "memory"),
+        ("dtypes", "log", "memory"),
         ("engines", "filesystems"),
         ("images", "records"),
         ("columns",),
@@ -60,8 +60,6 @@ EXCEPTIONS = {
     "pipeline._state storage._side_json",
     "tf.io._files storage._bytes",
     "tf.io._files storage._disk",
-    "tf.tensors._dtypes schema._dtypes",
-    "tf.train._repeated schema._dtypes",
     "tools._repair storage._bytes",
     "tools._repair storage._damage",
     "tools._repair storage._disk",

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from recordkit import dtypes
 from recordkit.errors import MissingExtraError, SchemaError
-from recordkit.schema import Array, Field, Schema, TensorProto, _dtypes
+from recordkit.schema import Array, Field, Schema, TensorProto
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -276,7 +277,7 @@ class TestComparing:
 class TestExtras:
     def test_bfloat16_needs_ml_dtypes_only_when_values_are_touched(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "ml_dtypes", None)
-        _dtypes.numpy_dtype.cache_clear()
+        dtypes.numpy_dtype.cache_clear()
         schema = Schema({"x": "bfloat16"})
 
         with pytest.raises(MissingExtraError, match=r"bfloat16 needs ml_dtypes: pip install 'recordkit\[bfloat16\]'"):

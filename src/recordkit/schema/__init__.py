@@ -9,8 +9,9 @@ How each is stored is written down in docs/format/schema.md. Nothing here knows 
 ([[3, 4], []], None)
 """
 
+from recordkit.dtypes import INTEGERS
+
 from ._compare import Difference
-from ._dtypes import INTEGERS
 from ._errors import unreadable
 from ._fields import Array, Field, TensorProto
 from ._messages import other_message

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from recordkit import dtypes
 from recordkit.wording import quoted
 
-from . import _dtypes
 from ._errors import Misfit
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def fit(array: NDArray[Any], dtype: str, *, rounding: bool = False) -> NDArray[A
     >>> fit(np.array([0.1]), "float32", rounding=True)
     array([0.1], dtype=float32)
     """
-    target = _dtypes.numpy_dtype(dtype)
+    target = dtypes.numpy_dtype(dtype)
     if array.dtype == target:
         return array
     # Only the byte order differs: no value can change, so NaN payloads and NaT need no look.
@@ -47,23 +47,23 @@ def fit(array: NDArray[Any], dtype: str, *, rounding: bool = False) -> NDArray[A
     source = _source_name(array.dtype, dtype)
     if dtype == "bool" or source == "bool":
         return _fit_bool(array, dtype, target, source)
-    if dtype in _dtypes.INTEGERS:
+    if dtype in dtypes.INTEGERS:
         return _fit_integers(array, dtype, target, source)
-    if dtype in _dtypes.FLOATS:
+    if dtype in dtypes.FLOATS:
         return _fit_floats(array, dtype, target, source, rounding=rounding)
-    if dtype in _dtypes.COMPLEXES:
+    if dtype in dtypes.COMPLEXES:
         return _fit_complexes(array, dtype, target, source, rounding=rounding)
     return _fit_times(array, dtype, target, source, rounding=rounding)
 
 
 def _source_name(source: np.dtype[Any], dtype: str) -> str:
     """Return the schema's name of an array's dtype, or raise because a field of `dtype` takes nothing of the kind."""
-    if source.kind in "mM" and np.datetime_data(source)[0] == "generic" and dtype.startswith(_dtypes.TIMES):
+    if source.kind in "mM" and np.datetime_data(source)[0] == "generic" and dtype.startswith(dtypes.TIMES):
         return source.name  # a NaT may have no unit
     if source.kind in "SUT":
-        raise Misfit(found=_dtypes.name_of(source), advice="Only string and bytes fields take text.")
+        raise Misfit(found=dtypes.name_of(source), advice="Only string and bytes fields take text.")
     try:
-        return _dtypes.name_of(source)
+        return dtypes.name_of(source)
     except ValueError as error:
         _, _, hint = str(error).partition("\n  ")
         advice = "Give each part a field of its own." if source.fields else hint
@@ -71,18 +71,18 @@ def _source_name(source: np.dtype[Any], dtype: str) -> str:
 
 
 def _fit_bool(array: NDArray[Any], dtype: str, target: np.dtype[Any], source: str) -> NDArray[Any]:
-    if dtype in _dtypes.INTEGERS:
+    if dtype in dtypes.INTEGERS:
         return array.astype(target)
     advice = "Make it one with `!= 0`." if dtype == "bool" else f"Convert it to {dtype} first."
     raise Misfit(found=_first(array, source), advice=advice)
 
 
 def _fit_integers(array: NDArray[Any], dtype: str, target: np.dtype[Any], source: str) -> NDArray[Any]:
-    if source not in _dtypes.INTEGERS:
+    if source not in dtypes.INTEGERS:
         advice = f"An integer field takes integers only. Round, then .astype(np.{dtype}); or declare {source}."
         raise Misfit(found=_first(array, source), advice=advice)
-    low, high = _dtypes.bounds(dtype)
-    least, most = _dtypes.bounds(source)
+    low, high = dtypes.bounds(dtype)
+    least, most = dtypes.bounds(source)
     # Only the ends that the source can pass are looked at; Python ints compare exactly with NumPy's of any width.
     bad = np.zeros(array.shape, np.bool_)
     if array.size and least < low and int(array.min()) < low:
@@ -94,15 +94,15 @@ def _fit_integers(array: NDArray[Any], dtype: str, target: np.dtype[Any], source
 
 
 def _fit_floats(array: NDArray[Any], dtype: str, target: np.dtype[Any], source: str, *, rounding: bool) -> NDArray[Any]:
-    if source not in (*_dtypes.FLOATS, *_dtypes.INTEGERS):
+    if source not in (*dtypes.FLOATS, *dtypes.INTEGERS):
         raise Misfit(found=_first(array, source), advice=_declare(source))
     with np.errstate(all="ignore"):
         cast = array.astype(target)
-        overflow = np.isinf(cast) if source in _dtypes.INTEGERS else np.isinf(cast) & ~np.isinf(array)
+        overflow = np.isinf(cast) if source in dtypes.INTEGERS else np.isinf(cast) & ~np.isinf(array)
         _refuse_first(array, overflow, f"It overflows to infinity in {dtype}. {_declare('float64')}")
         if rounding:
             return cast
-        same = _same_integers(array, cast) if source in _dtypes.INTEGERS else _same_floats(array, cast)
+        same = _same_integers(array, cast) if source in dtypes.INTEGERS else _same_floats(array, cast)
     _refuse_first(array, ~same, _inexact(dtype, source), note=source)
     return cast
 
@@ -111,7 +111,7 @@ def _fit_complexes(
     array: NDArray[Any], dtype: str, target: np.dtype[Any], source: str, *, rounding: bool
 ) -> NDArray[Any]:
     part = "float32" if dtype == "complex64" else "float64"
-    if source not in _dtypes.COMPLEXES:
+    if source not in dtypes.COMPLEXES:
         return fit(array, part, rounding=rounding).astype(target)
     # Each half is a float with the rule of floats; the pair is put together as bits, so that NaNs stay as they are.
     cast = np.empty(array.shape, target)
@@ -167,7 +167,7 @@ def _same_floats(array: NDArray[Any], cast: NDArray[Any]) -> NDArray[np.bool_]:
 def _same_integers(array: NDArray[Any], cast: NDArray[Any]) -> NDArray[np.bool_]:
     # NumPy compares int64 with float as floats, where 2^63 - 1 equals 2^63. So go back to integers, staying clear of
     # floats that no integer of this dtype equals, whose cast is undefined.
-    low, high = _dtypes.bounds(array.dtype.name)
+    low, high = dtypes.bounds(array.dtype.name)
     wide = cast.astype(np.float64)
     inside = (wide >= float(low)) & (wide < float(high + 1))
     back = np.where(inside, wide, 0.0).astype(array.dtype)

@@ -11,10 +11,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from recordkit import dtypes
 from recordkit.errors import SchemaError
 from recordkit.images import checked_quality
 
-from . import _dtypes, _language
+from . import _language
 from ._errors import Misfit, unfit
 from ._tensorproto import TENSOR_DTYPES
 from ._values import Shape, to_array, to_byte_strings, to_bytes
@@ -137,7 +138,7 @@ class TensorProto:
 
     def __post_init__(self) -> None:
         if self.dtype is not None:
-            dtype = _dtypes.canonical(self.dtype)
+            dtype = dtypes.canonical(self.dtype)
             if dtype not in TENSOR_DTYPES and dtype != "string":
                 message = f"TensorProto({self.dtype!r}): TensorFlow has no such dtype\n  Use bytes, or int64 for times."
                 raise SchemaError(message)
@@ -187,8 +188,8 @@ def _arguments(dtype: str | None, declared: Array | TensorProto) -> str:
 
 
 def _numeric(dtype: str, what: str) -> str:
-    name = _dtypes.canonical(dtype)
-    if _dtypes.is_bytes(name):
+    name = dtypes.canonical(dtype)
+    if dtypes.is_bytes(name):
         message = f"{what}({dtype!r}): raw bytes hold numbers\n  Declare {dtype!r} itself, such as '{dtype}[?]'."
         raise SchemaError(message)
     return name
@@ -222,7 +223,7 @@ def _checked_default(declared: Field, default: Any) -> Any:
 def _frozen_default(declared: Field, default: Any) -> Any:
     single = not isinstance(default, list | tuple | np.ndarray)
     shape = () if single else declared.shape
-    if _dtypes.is_bytes(declared.dtype):
+    if dtypes.is_bytes(declared.dtype):
         found, values = (
             ((), [to_bytes(default, declared.dtype)])
             if single

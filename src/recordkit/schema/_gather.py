@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from recordkit import dtypes
 from recordkit.columns import BytesColumn, Ragged, first_invalid_text, to_offsets
 from recordkit.wording import counted
 
-from . import _dtypes
 from ._errors import Misfit
 from ._exact import fit
 from ._flat import Flat, byte_strings, join_items, states_of
@@ -162,11 +162,11 @@ def _from_plain_lists(layout: Layout, values: list[Any], valid: NDArray[np.bool_
 def _plain_numbers(dtype: str, values: list[Any], types: set[type]) -> NDArray[Any] | None:
     if dtype == "bool" and types == {bool}:
         return np.array([value or False for value in values], np.bool_)
-    if dtype in _dtypes.INTEGERS and types <= {int, bool}:
+    if dtype in dtypes.INTEGERS and types <= {int, bool}:
         array = np.array([value or 0 for value in values])
         # Integers that no NumPy integer dtype holds together became floats or objects.
         return array if array.dtype.kind in "iub" else None
-    if dtype in _dtypes.FLOATS and types <= {float, int}:
+    if dtype in dtypes.FLOATS and types <= {float, int}:
         with suppress(OverflowError):  # an integer beyond all floats: let it be named
             return np.array([0.0 if value is None else value for value in values], np.float64)
     return None

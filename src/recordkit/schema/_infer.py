@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recordkit import examples, log
+from recordkit import dtypes, examples, log
 from recordkit.columns import BytesColumn
 from recordkit.errors import MalformedPayloadError, SchemaError
 from recordkit.examples import EMPTY, Decoder, Feature, FeatureFacts, Survey, Values
 from recordkit.records import Chunk
 
-from . import _dtypes
 from ._fields import Field, field_from_parts
 from ._layout import layout_of
 from ._messages import other_message
@@ -204,7 +203,7 @@ def _raw_sizes(own: Values, dtype: str) -> NDArray[np.int64] | None:
         return None
     lengths = np.zeros(len(counts), np.int64)
     lengths[counts == 1] = own.values.lengths
-    itemsize = _dtypes.itemsize(dtype)
+    itemsize = dtypes.itemsize(dtype)
     return None if (lengths % itemsize).any() else lengths // itemsize
 
 
@@ -215,7 +214,7 @@ def _one_dtype(names: Values) -> str:
     if len(found) != 1 or (_counts(names) > 1).any():
         return ""
     try:
-        name = _dtypes.canonical(found.pop().decode())
+        name = dtypes.canonical(found.pop().decode())
     except (SchemaError, UnicodeDecodeError):
         return ""
     # Some dtypes are never raw bytes with a shape beside them: those are what someone else has written.

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from . import _dtypes
+from recordkit import dtypes
+
 from ._errors import Misfit
 from ._tensorproto import TENSOR_DTYPES, serialize_tensor
 from ._values import check_shape, to_array, to_byte_strings, to_bytes, to_int
@@ -41,7 +42,7 @@ def item_converter(layout: Layout) -> Converter:
 
 
 def _scalar_converter(dtype: str, *, lossy: bool) -> Converter:
-    if dtype in _dtypes.INTEGERS:
+    if dtype in dtypes.INTEGERS:
         return lambda value: to_int(value, dtype)
     if dtype == "float64":
         # Most scalars are Python floats, which are float64 already.
@@ -52,7 +53,7 @@ def _scalar_converter(dtype: str, *, lossy: bool) -> Converter:
 def _tensor(layout: Layout, value: Any) -> bytes:
     """Return a value as a serialized tensor of the dtype and shape declared, or of its own."""
     dtype, shape = layout.dtype or _own_dtype(value), layout.shape
-    if _dtypes.is_bytes(dtype):
+    if dtypes.is_bytes(dtype):
         return serialize_tensor(_byte_strings(value, dtype, shape))
     return serialize_tensor(to_array(value, dtype, shape, rounding=layout.field.lossy))
 

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from recordkit import dtypes
 from recordkit.errors import SchemaError, StorageError, TargetExistsError
 from recordkit.filesystems import refusing
 
-from . import _dtypes
 from ._fields import AnyField, Array, Field, TensorProto
 from ._values import to_array
 
@@ -135,7 +135,7 @@ def _default_to_json(field: Field) -> Any:
     default = field.default
     if _is_plain(default):
         return default
-    if _dtypes.is_bytes(field.dtype):
+    if dtypes.is_bytes(field.dtype):
         return _nested(default, lambda value: {"base64": base64.b64encode(value).decode()})
     shape = np.shape(default)
     array = to_array(default, field.dtype, shape)
@@ -155,11 +155,11 @@ def _nested(value: Any, leaf: Any) -> Any:
 
 
 def _default_from_json(default: Any, field: Field) -> Any:
-    if _dtypes.is_bytes(field.dtype):
+    if dtypes.is_bytes(field.dtype):
         return _nested(default, lambda value: base64.b64decode(value["base64"]) if isinstance(value, dict) else value)
     if not isinstance(default, Mapping):
         return default
-    dtype = _dtypes.numpy_dtype(field.dtype)
+    dtype = dtypes.numpy_dtype(field.dtype)
     array = np.frombuffer(base64.b64decode(default["base64"]), dtype.newbyteorder("<")).astype(dtype)
     return array.reshape(default["shape"])[()]
 

@@ -1,6 +1,6 @@
 """The schema language: `dtype[dims]`, then `?` if the field may be missing.
 
-Only the text is understood here; what a dtype means is `_dtypes`, how it is stored is docs/format/schema.md.
+Only the text is understood here; what a dtype means is `recordkit.dtypes`, how it is stored is docs/format/schema.md.
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ import math
 import re
 from typing import TYPE_CHECKING, Final
 
+from recordkit import dtypes
 from recordkit.errors import SchemaError
-
-from . import _dtypes
 
 if TYPE_CHECKING:
     from ._values import Shape
@@ -43,12 +42,12 @@ def parse(text: str) -> tuple[str, Shape, bool]:
             f"'int64', 'float32[768]', 'string[?]?'."
         )
         raise SchemaError(message)
-    if match["dtype"] in _dtypes.TIMES and match["dims"] is not None:
+    if match["dtype"] in dtypes.TIMES and match["dims"] is not None:
         message = (
             f"{text!r} has no unit of time\n  A unit follows a colon: '{match['dtype']}:ns', '{match['dtype']}:ns[?]'."
         )
         raise SchemaError(message)
-    dtype = _dtypes.canonical(match["dtype"])
+    dtype = dtypes.canonical(match["dtype"])
     shape = parse_dims(match["dims"], text) if match["shape"] else ()
     return dtype, shape, match["optional"] is not None
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from recordkit import dtypes
 from recordkit.examples import Feature
 
-from . import _dtypes
 from ._fields import AnyField, Array, Field, TensorProto
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Layout:
 
     def numpy_dtype(self) -> np.dtype[Any]:
         """Return the NumPy dtype of the values; a method because bfloat16 may have to be imported."""
-        return _dtypes.numpy_dtype(self.dtype)
+        return dtypes.numpy_dtype(self.dtype)
 
 
 def layout_of(name: str, field: AnyField, *, steps: bool = False) -> Layout:
@@ -141,4 +141,4 @@ def _list_kind(field: Field) -> Kind | None:
         return "int64"
     if field.dtype == "float32":
         return "float"
-    return "bytes" if _dtypes.is_bytes(field.dtype) else None
+    return "bytes" if dtypes.is_bytes(field.dtype) else None

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recordkit import log
+from recordkit import dtypes, log
 from recordkit.columns import BytesColumn, Ragged
 from recordkit.errors import SchemaError
 from recordkit.wording import is_whole, quoted
 
-from . import _dtypes
 from ._fields import Field, field_from_parts
 from ._pictures import SIGNATURES
 
@@ -78,7 +77,7 @@ def _field_of_column(name: str, column: Any) -> Field:
 
 def _name(field: str, dtype: np.dtype[Any]) -> str:
     try:
-        return _dtypes.name_of(dtype)
+        return dtypes.name_of(dtype)
     except SchemaError as error:
         message = f"{field}: {error}"
         raise SchemaError(message, field=field) from None

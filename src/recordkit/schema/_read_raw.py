@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from recordkit import dtypes
 from recordkit.columns import BytesColumn, first_invalid_text, to_offsets
 from recordkit.errors import SchemaError
 from recordkit.wording import counted, shortened
 
-from . import _dtypes
 from ._errors import Misfit
 from ._tensorproto import parse_tensor
 from ._values import check_shape, shape_text
@@ -130,7 +130,7 @@ def _parsed(part: Part, item: int, message: bytes | str) -> NDArray[Any]:
 
 
 def _tensor_dtype(array: NDArray[Any]) -> str:
-    return "bytes" if array.dtype == np.object_ else _dtypes.name_of(array.dtype)
+    return "bytes" if array.dtype == np.object_ else dtypes.name_of(array.dtype)
 
 
 def _check_tensors(part: Part, arrays: list[NDArray[Any] | None], dtype: str, shape: Shape) -> None:
@@ -151,12 +151,12 @@ def _check_tensors(part: Part, arrays: list[NDArray[Any] | None], dtype: str, sh
 
 
 def _zeros(dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
-    return np.full(shape, b"", np.object_) if _dtypes.is_bytes(dtype) else np.zeros(shape, _dtypes.numpy_dtype(dtype))
+    return np.full(shape, b"", np.object_) if dtypes.is_bytes(dtype) else np.zeros(shape, dtypes.numpy_dtype(dtype))
 
 
 def _joined(part: Part, arrays: list[NDArray[Any]], dtype: str) -> NDArray[Any] | BytesColumn:
-    if not _dtypes.is_bytes(dtype):
-        empty = np.zeros(0, _dtypes.numpy_dtype(dtype))
+    if not dtypes.is_bytes(dtype):
+        empty = np.zeros(0, dtypes.numpy_dtype(dtype))
         return np.concatenate([empty, *(array.reshape(-1) for array in arrays)])
     column = BytesColumn.of([value for array in arrays for value in array.reshape(-1).tolist()], text=dtype == "string")
     bad = first_invalid_text(column) if dtype == "string" else None

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from recordkit import examples
+from recordkit import dtypes, examples
 from recordkit._core import RowBuilder
 from recordkit.columns import BytesColumn
 from recordkit.errors import SchemaError
 from recordkit.wording import listed, quoted
 
-from . import _dtypes
 from ._errors import unknown_name
 from ._flat import Flat, join
 from ._intake import converter
@@ -73,14 +72,14 @@ def _operation(layout: Layout) -> str:
     """Return how the row builder may take a value by itself: only where any value of that Python type fits."""
     if layout.steps or layout.storage != "list" or layout.shape != ():
         return "object"
-    if layout.dtype in _dtypes.INTEGERS:
+    if layout.dtype in dtypes.INTEGERS:
         return "int"
     return {"float32": "float", "string": "text", "bytes": "bytes"}.get(layout.dtype, "object")
 
 
 def _spec(layout: Layout) -> tuple[str, str, int, int, bool, Any]:
     operation = _operation(layout)
-    low, high = _dtypes.bounds(layout.dtype) if operation == "int" else (0, 0)
+    low, high = dtypes.bounds(layout.dtype) if operation == "int" else (0, 0)
     return layout.name, operation, low, high, layout.field.optional, _plain(layout, operation)
 
 

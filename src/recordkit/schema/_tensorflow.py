@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from recordkit.dtypes import little_endian
 from recordkit.errors import MissingExtraError, SchemaError
 
-from ._dtypes import little_endian
 from ._fields import Field, field_from_parts
 
 if TYPE_CHECKING:

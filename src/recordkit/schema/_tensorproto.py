@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from recordkit import dtypes
 from recordkit.errors import SchemaError
 from recordkit.examples.protobuf import BYTES, VARINT, bytes_field, fields, varint, varint_field, varints
-
-from . import _dtypes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,7 +76,7 @@ def serialize_tensor(array: NDArray[Any]) -> bytes:
     >>> serialize_tensor(np.array([7, 7], np.int32))
     b'\x08\x03\x12\x04\x12\x02\x08\x02"\x08\x07\x00\x00\x00\x07\x00\x00\x00'
     """
-    name = "bytes" if array.dtype == np.object_ else _dtypes.name_of(array.dtype)
+    name = "bytes" if array.dtype == np.object_ else dtypes.name_of(array.dtype)
     if name not in _NUMBERS:
         message = f"TensorFlow has no {name}, so no TensorProto holds it\n  View it as another dtype, such as int64."
         raise SchemaError(message)
@@ -131,7 +130,7 @@ def _dims(data: memoryview) -> Iterator[int]:
 
 def _checked_size(shape: tuple[int, ...], name: str, most_bytes: int) -> int:
     """Return the number of elements, refusing shapes no tensor has."""
-    itemsize = 8 if name == "bytes" else _dtypes.itemsize(name)
+    itemsize = 8 if name == "bytes" else dtypes.itemsize(name)
     # The product without zeros, because NumPy multiplies the sizes of empty arrays too.
     if len(shape) > 32 or any(size >= 2**63 for size in shape):
         message = f"a TensorProto of the impossible shape {list(shape)}"
@@ -146,7 +145,7 @@ def _checked_size(shape: tuple[int, ...], name: str, most_bytes: int) -> int:
 
 
 def _numbers(name: str, size: int, content: bytes, lists: dict[int, list[Any]]) -> NDArray[Any]:
-    dtype = _dtypes.numpy_dtype(name)
+    dtype = dtypes.numpy_dtype(name)
     if content and size:
         if len(content) != size * dtype.itemsize:
             message = f"a TensorProto with {len(content)} bytes for {size} values of {name}"

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from recordkit import dtypes
 from recordkit.columns import BytesColumn, Ragged
 from recordkit.wording import quoted
 
-from . import _dtypes
 from ._errors import Misfit
 from ._exact import fit
 from ._pictures import SIGNATURES, check_stack, picture_bytes
@@ -41,7 +41,7 @@ def to_int(value: Any, dtype: str) -> int:
         value = value[()]
     if not isinstance(value, int | np.integer | np.bool_):
         raise _not_a_scalar(value, dtype)
-    low, high = _dtypes.bounds(dtype)
+    low, high = dtypes.bounds(dtype)
     number = int(value)
     if not low <= number <= high:
         raise Misfit(found=quoted(number), advice=f"{dtype} holds {low} to {high}. {_wider(number, dtype)}")
@@ -50,9 +50,9 @@ def to_int(value: Any, dtype: str) -> int:
 
 def _wider(number: int, dtype: str) -> str:
     """Return the advice to declare the narrowest type that holds `number` and all that `dtype` does, if one does."""
-    low, high = _dtypes.bounds(dtype)
+    low, high = dtypes.bounds(dtype)
     for name in ("int16", "uint16", "int32", "uint32", "int64", "uint64"):
-        least, most = _dtypes.bounds(name)
+        least, most = dtypes.bounds(name)
         if least <= min(low, number) and max(high, number) <= most:
             return f"Declare {name}."
     return "No integer type holds it as well."
@@ -66,7 +66,7 @@ def to_array(value: Any, dtype: str, shape: Shape | None, *, rounding: bool = Fa
     """
     array, python_numbers = _as_numpy(value, dtype, shape)
     if array.size == 0 and isinstance(value, list | tuple):
-        array = array.astype(_dtypes.numpy_dtype(dtype))  # an empty list has no dtype of its own
+        array = array.astype(dtypes.numpy_dtype(dtype))  # an empty list has no dtype of its own
     if shape is not None:
         check_shape(array.shape, shape)
     return fit(array, dtype, rounding=rounding or python_numbers)
@@ -135,7 +135,7 @@ def _from_list(value: Any, dtype: str, types: set[type]) -> NDArray[Any]:
     except ValueError:
         raise Misfit(found="lists of differing lengths", advice=_EQUAL_LENGTHS) from None
     # Python integers that no NumPy integer dtype holds together became floats or objects: look at each.
-    if types == {int} and array.dtype.kind in "fO" and array.size and dtype in _dtypes.INTEGERS:
+    if types == {int} and array.dtype.kind in "fO" and array.size and dtype in dtypes.INTEGERS:
         numbers = [to_int(number, dtype) for number in np.array(value, np.object_).reshape(-1)]
         return np.array(numbers, dtype).reshape(array.shape)
     return array
@@ -248,7 +248,7 @@ def _flattened(value: Sequence[Any], ndim: int, dtype: str) -> tuple[tuple[int, 
 
 
 def _not_a_scalar(value: Any, dtype: str) -> Misfit:
-    if isinstance(value, float | np.floating) and dtype in _dtypes.INTEGERS:
+    if isinstance(value, float | np.floating) and dtype in dtypes.INTEGERS:
         return Misfit(
             found=f"{quoted(float(value))} ({_type_name(type(value))})",
             advice="Round it with int(), or declare a float.",
@@ -262,7 +262,7 @@ def _not_a_scalar(value: Any, dtype: str) -> Misfit:
 
 
 def _not_an_array(value: Any, dtype: str) -> Misfit:
-    if isinstance(value, bytes | bytearray | memoryview) and not _dtypes.is_bytes(dtype):
+    if isinstance(value, bytes | bytearray | memoryview) and not dtypes.is_bytes(dtype):
         return Misfit(found=quoted(value), advice=f"Say what they are: np.frombuffer(..., np.{dtype}).")
     return Misfit(found=_type_name(type(value)), advice="Give an array or a list.")
 

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recordkit.columns import BytesColumn
+from recordkit.dtypes import little_endian
 from recordkit.errors import SchemaError
 from recordkit.examples import EMPTY, Values
-
-from ._dtypes import little_endian
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -6,6 +6,8 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from recordkit import dtypes
+
 DTypeLike: TypeAlias = "DType | str | np.dtype[Any] | type[Any]"
 
 _INTEGERS: Final = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
@@ -39,9 +41,7 @@ class DType:
     def numpy(self) -> np.dtype[Any]:
         """NumPy's dtype; that of objects for strings."""
         if self.name == "bfloat16":
-            from recordkit.schema import _dtypes  # which is a lot to import for what few use
-
-            return _dtypes.numpy_dtype(self.name)
+            return dtypes.numpy_dtype(self.name)
         return np.dtype(object if self.name == "string" else self.name)
 
     @property

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, overload
 
 import numpy as np
 
-from recordkit.schema._dtypes import little_endian
+from recordkit.dtypes import little_endian
 from recordkit.tf.tensors import Tensor
 
 if TYPE_CHECKING:
