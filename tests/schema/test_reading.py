@@ -10,8 +10,8 @@ import pytest
 from recordkit import examples
 from recordkit.columns import BytesColumn
 from recordkit.errors import SchemaError
-from recordkit.examples import Values
-from recordkit.schema import Array, Field, Schema, TensorProto, serialize_tensor
+from recordkit.examples import Values, serialize_tensor
+from recordkit.schema import Array, Field, Schema, TensorProto
 
 
 def ints(*values: int) -> Values:

@@ -13,9 +13,9 @@ import numpy as np
 from recordkit import _core
 from recordkit import engines as workers
 from recordkit.errors import CorruptRecordError, SchemaError
-from recordkit.examples import survey
+from recordkit.examples import other_message, survey
 from recordkit.records import CHUNK_BYTES, Chunk
-from recordkit.schema import Schema, other_message
+from recordkit.schema import Schema
 from recordkit.storage import Damage, PipeFile, fetch, fetch_later
 
 from ._damage_log import DamageLog

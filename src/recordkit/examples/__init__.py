@@ -24,12 +24,15 @@ from ._decode import (
     lint,
     survey,
 )
+from ._messages import other_message
+from ._tensorproto import TENSOR_DTYPES, parse_tensor, serialize_tensor
 
 __all__ = [
     "EMPTY",
     "MISSING",
     "NO_KIND",
     "PRESENT",
+    "TENSOR_DTYPES",
     "Decoded",
     "Decoder",
     "Feature",
@@ -43,5 +46,8 @@ __all__ = [
     "edit",
     "encode",
     "lint",
+    "other_message",
+    "parse_tensor",
+    "serialize_tensor",
     "survey",
 ]

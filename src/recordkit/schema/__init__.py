@@ -14,10 +14,8 @@ from recordkit.dtypes import INTEGERS
 from ._compare import Difference
 from ._errors import unreadable
 from ._fields import Array, Field, TensorProto
-from ._messages import other_message
 from ._rows import RowEncoder
 from ._schema import Schema
-from ._tensorproto import parse_tensor, serialize_tensor
 
 __all__ = [
     "INTEGERS",
@@ -27,8 +25,5 @@ __all__ = [
     "RowEncoder",
     "Schema",
     "TensorProto",
-    "other_message",
-    "parse_tensor",
-    "serialize_tensor",
     "unreadable",
 ]

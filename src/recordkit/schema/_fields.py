@@ -13,11 +13,11 @@ import numpy as np
 
 from recordkit import dtypes
 from recordkit.errors import SchemaError
+from recordkit.examples import TENSOR_DTYPES
 from recordkit.images import checked_quality
 
 from . import _language
 from ._errors import Misfit, unfit
-from ._tensorproto import TENSOR_DTYPES
 from ._values import Shape, to_array, to_byte_strings, to_bytes
 
 

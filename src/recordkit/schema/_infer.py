@@ -13,12 +13,11 @@ import numpy as np
 from recordkit import dtypes, examples, log
 from recordkit.columns import BytesColumn
 from recordkit.errors import MalformedPayloadError, SchemaError
-from recordkit.examples import EMPTY, Decoder, Feature, FeatureFacts, Survey, Values
+from recordkit.examples import EMPTY, Decoder, Feature, FeatureFacts, Survey, Values, other_message
 from recordkit.records import Chunk
 
 from ._fields import Field, field_from_parts
 from ._layout import layout_of
-from ._messages import other_message
 from ._shapes import unlike
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from recordkit import dtypes
+from recordkit.examples import TENSOR_DTYPES, serialize_tensor
 
 from ._errors import Misfit
-from ._tensorproto import TENSOR_DTYPES, serialize_tensor
 from ._values import check_shape, to_array, to_byte_strings, to_bytes, to_int
 
 if TYPE_CHECKING:

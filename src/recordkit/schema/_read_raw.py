@@ -9,10 +9,10 @@ import numpy as np
 from recordkit import dtypes
 from recordkit.columns import BytesColumn, first_invalid_text, to_offsets
 from recordkit.errors import SchemaError
+from recordkit.examples import parse_tensor
 from recordkit.wording import counted, shortened
 
 from ._errors import Misfit
-from ._tensorproto import parse_tensor
 from ._values import check_shape, shape_text
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ import numpy as np
 
 from recordkit import _core, examples
 from recordkit.errors import CorruptRecordError, RecordKitError, SchemaError
-from recordkit.schema import Schema, other_message
+from recordkit.examples import other_message
+from recordkit.schema import Schema
 from recordkit.storage import Damage, LocalFile, PipeFile
 from recordkit.tools.stats import Accumulator
 from recordkit.wording import counted

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recordkit import schema
+from recordkit import examples
 from recordkit.errors import InvalidArgumentError
 from recordkit.tf.tensors import Tensor, as_dtype, convert_to_tensor, of_numpy, one_string, string, string_tensor
 
@@ -73,12 +73,12 @@ def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
     >>> parse_tensor(serialize_tensor([1, 2]), "int32").numpy()
     array([1, 2], dtype=int32)
     """
-    return string_tensor(schema.serialize_tensor(np.asarray(convert_to_tensor(tensor))))
+    return string_tensor(examples.serialize_tensor(np.asarray(convert_to_tensor(tensor))))
 
 
 def parse_tensor(serialized: Any, out_type: DTypeLike, name: str | None = None) -> Tensor:
     """Return the tensor in a serialized TensorProto, which must be of `out_type`."""
-    array = schema.parse_tensor(one_string("parse_tensor", serialized))
+    array = examples.parse_tensor(one_string("parse_tensor", serialized))
     wanted, found = as_dtype(out_type), of_numpy(array.dtype)
     if found is not wanted:
         message = f"parse_tensor: expected {wanted.name}, found {found.name if found else array.dtype}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
-from recordkit.examples.protobuf import bytes_field
+from recordkit.examples.wire_format import bytes_field
 
 from ._containers import FeatureSequence, MessageMap, copied_entries, map_lines
 from ._message import M, Message, Part, Parts, block, copied

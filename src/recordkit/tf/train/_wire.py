@@ -11,7 +11,7 @@ from recordkit import _core, examples, records
 from recordkit.columns import BytesColumn
 from recordkit.errors import MalformedPayloadError
 from recordkit.examples import Decoder, Values
-from recordkit.examples.protobuf import BYTES, bytes_field, fields
+from recordkit.examples.wire_format import BYTES, bytes_field, fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from recordkit.errors import SchemaError
-from recordkit.schema import parse_tensor, serialize_tensor
+from recordkit.examples import parse_tensor, serialize_tensor
 
 DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 DTYPES += ["float16", "float32", "float64", "complex64", "complex128"]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from recordkit import examples, records
+from recordkit import records
+
+from . import _decode as examples
 
 if TYPE_CHECKING:
     from recordkit.examples import Survey

@@ -22,7 +22,8 @@ import numpy as np
 
 from recordkit import dtypes
 from recordkit.errors import SchemaError
-from recordkit.examples.protobuf import BYTES, VARINT, bytes_field, fields, varint, varint_field, varints
+
+from .wire_format import BYTES, VARINT, bytes_field, fields, varint, varint_field, varints
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
