@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from recordkit.schema.values import shape_text
 from recordkit.wording import did_you_mean
 
 from ._fields import AnyField, Field
-from ._values import shape_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

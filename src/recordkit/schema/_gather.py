@@ -15,14 +15,12 @@ import numpy as np
 
 from recordkit import dtypes
 from recordkit.columns import BytesColumn, Ragged, first_invalid_text, to_offsets
+from recordkit.schema.values import SIGNATURES, check_shape, check_stack, fit
 from recordkit.wording import counted
 
 from ._errors import Misfit
-from ._exact import fit
 from ._flat import Flat, byte_strings, join_items, states_of
 from ._items import item_converter, missing
-from ._pictures import SIGNATURES, check_stack
-from ._values import check_shape
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

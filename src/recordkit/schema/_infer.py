@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ._values import Shape
+    from recordkit.schema.values import Shape
 
 
 def fields_of_chunks(

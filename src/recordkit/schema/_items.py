@@ -12,9 +12,9 @@ import numpy as np
 
 from recordkit import dtypes
 from recordkit.examples import TENSOR_DTYPES, serialize_tensor
+from recordkit.schema.values import check_shape, to_array, to_byte_strings, to_bytes, to_int
 
 from ._errors import Misfit
-from ._values import check_shape, to_array, to_byte_strings, to_bytes, to_int
 
 if TYPE_CHECKING:
     from ._layout import Layout

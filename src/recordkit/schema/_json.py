@@ -25,9 +25,9 @@ import numpy as np
 from recordkit import dtypes
 from recordkit.errors import SchemaError, StorageError, TargetExistsError
 from recordkit.filesystems import refusing
+from recordkit.schema.values import to_array
 
 from ._fields import AnyField, Array, Field, TensorProto
-from ._values import to_array
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ from recordkit import dtypes
 from recordkit.errors import SchemaError
 
 if TYPE_CHECKING:
-    from ._values import Shape
+    from recordkit.schema.values import Shape
 
 _TYPE: Final = re.compile(r"\s*(?P<dtype>[^\s\[\]?]+)\s*(?P<shape>\[(?P<dims>[^\[\]]*)\])?\s*(?P<optional>\?)?\s*")
 _DIM: Final = re.compile(r"[0-9]+")

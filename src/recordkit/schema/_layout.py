@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from recordkit.examples import Kind
-
-    from ._values import Shape
+    from recordkit.schema.values import Shape
 
 # Int64List holds these up to one dimension; with more they are pixels or masks, and raw bytes are smaller.
 _SMALL: Final = ("bool", "int8", "int16", "int32", "uint8", "uint16", "uint32")

@@ -12,13 +12,13 @@ import numpy as np
 from recordkit import dtypes, log
 from recordkit.columns import BytesColumn, Ragged
 from recordkit.errors import SchemaError
+from recordkit.schema.values import SIGNATURES
 from recordkit.wording import is_whole, quoted
 
 from ._fields import Field, field_from_parts
-from ._pictures import SIGNATURES
 
 if TYPE_CHECKING:
-    from ._values import Shape
+    from recordkit.schema.values import Shape
 
 # What Python's own types become. A float means no particular width, and float32 is what Example has a list for.
 _PYTHON_TYPES = {bool: "bool", int: "int64", float: "float32", complex: "complex64", str: "string", bytes: "bytes"}

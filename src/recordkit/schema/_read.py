@@ -17,8 +17,9 @@ from ._shapes import read_shapes
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from recordkit.schema.values import Shape
+
     from ._part import Part
-    from ._values import Shape
 
 Column: TypeAlias = "NDArray[Any] | BytesColumn | Ragged"
 

@@ -10,16 +10,17 @@ from recordkit import dtypes
 from recordkit.columns import BytesColumn, first_invalid_text, to_offsets
 from recordkit.errors import SchemaError
 from recordkit.examples import parse_tensor
+from recordkit.schema.values import check_shape, shape_text
 from recordkit.wording import counted, shortened
 
 from ._errors import Misfit
-from ._values import check_shape, shape_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from recordkit.schema.values import Shape
+
     from ._part import Part
-    from ._values import Shape
 
 
 def read_raw(part: Part) -> tuple[NDArray[Any], NDArray[np.int64] | None]:

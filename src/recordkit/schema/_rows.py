@@ -12,12 +12,12 @@ from recordkit import dtypes, examples
 from recordkit._core import RowBuilder
 from recordkit.columns import BytesColumn
 from recordkit.errors import SchemaError
+from recordkit.schema.values import SIGNATURES
 from recordkit.wording import listed, quoted
 
 from ._errors import unknown_name
 from ._flat import Flat, join
 from ._intake import converter
-from ._pictures import SIGNATURES
 from ._wire import add_to, to_wire
 
 if TYPE_CHECKING:

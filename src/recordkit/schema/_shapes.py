@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recordkit.examples import EMPTY, PRESENT, Values
+from recordkit.schema.values import shape_text
 from recordkit.wording import counted
-
-from ._values import shape_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -17,8 +17,9 @@ from ._fields import Field, field_from_parts
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from recordkit.schema.values import Shape
+
     from ._layout import Layout
-    from ._values import Shape
 
 _KIND_DTYPES: Final = {"int64": "int64", "float": "float32", "bytes": "string"}
 # TensorFlow's string is any bytes.

@@ -14,10 +14,10 @@ import numpy as np
 
 from recordkit import dtypes
 from recordkit.columns import BytesColumn, Ragged
+from recordkit.schema._errors import Misfit
 from recordkit.wording import quoted
 
-from ._errors import Misfit
-from ._exact import fit
+from ._casts import fit
 from ._pictures import SIGNATURES, check_stack, picture_bytes
 
 if TYPE_CHECKING:

@@ -9,9 +9,8 @@ import numpy as np
 from recordkit import images
 from recordkit.errors import SchemaError
 from recordkit.images import SIGNATURES
+from recordkit.schema._errors import Misfit
 from recordkit.wording import counted
-
-from ._errors import Misfit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

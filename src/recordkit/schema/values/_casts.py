@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recordkit import dtypes
+from recordkit.schema._errors import Misfit
 from recordkit.wording import quoted
-
-from ._errors import Misfit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
