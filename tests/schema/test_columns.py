@@ -12,8 +12,8 @@ from recordkit.errors import SchemaError
 from recordkit.records import Reader, chunk
 from recordkit.schema import Field, Schema
 from recordkit.schema._intake import gather
-from recordkit.schema._layout import layout_of
 from recordkit.schema._wire import to_wire
+from recordkit.schema.declare import layout_of
 
 if TYPE_CHECKING:
     from pathlib import Path

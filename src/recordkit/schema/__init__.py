@@ -10,10 +10,9 @@ How each is stored is written down in docs/format/schema.md. Nothing here knows 
 """
 
 from recordkit.dtypes import INTEGERS
+from recordkit.schema.declare import Array, Difference, Field, TensorProto
 
-from ._compare import Difference
 from ._errors import unreadable
-from ._fields import Array, Field, TensorProto
 from ._rows import RowEncoder
 from ._schema import Schema
 

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
     from recordkit.examples import Values
     from recordkit.records import Chunk
-
-    from ._layout import Layout
+    from recordkit.schema.declare import Layout
 
 
 def encode_columns(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ._layout import Layout
+    from recordkit.schema.declare import Layout
 
 
 @dataclass(frozen=True, slots=True)

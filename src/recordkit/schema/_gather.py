@@ -25,7 +25,7 @@ from ._items import item_converter, missing
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ._layout import Layout
+    from recordkit.schema.declare import Layout
 
 
 def gather_items(layout: Layout, column: Any, valid: NDArray[np.bool_] | None, *, optional: bool) -> Flat:

@@ -15,9 +15,8 @@ from recordkit.columns import BytesColumn
 from recordkit.errors import MalformedPayloadError, SchemaError
 from recordkit.examples import EMPTY, Decoder, Feature, FeatureFacts, Survey, Values, other_message
 from recordkit.records import Chunk
+from recordkit.schema.declare import Field, field_from_parts, layout_of
 
-from ._fields import Field, field_from_parts
-from ._layout import layout_of
 from ._shapes import unlike
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ._layout import Layout
+    from recordkit.schema.declare import Layout
 
 
 def gather(layout: Layout, column: Any, *, valid: NDArray[np.bool_] | None = None) -> Flat:

@@ -17,7 +17,7 @@ from recordkit.schema.values import check_shape, to_array, to_byte_strings, to_b
 from ._errors import Misfit
 
 if TYPE_CHECKING:
-    from ._layout import Layout
+    from recordkit.schema.declare import Layout
 
 Converter: TypeAlias = Callable[[Any], Any]
 

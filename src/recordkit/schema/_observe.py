@@ -12,10 +12,9 @@ import numpy as np
 from recordkit import dtypes, log
 from recordkit.columns import BytesColumn, Ragged
 from recordkit.errors import SchemaError
+from recordkit.schema.declare import Field, field_from_parts
 from recordkit.schema.values import SIGNATURES
 from recordkit.wording import is_whole, quoted
-
-from ._fields import Field, field_from_parts
 
 if TYPE_CHECKING:
     from recordkit.schema.values import Shape

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recordkit.errors import SchemaError
-
-    from ._layout import Layout
+    from recordkit.schema.declare import Layout
 
 
 class Part(NamedTuple):

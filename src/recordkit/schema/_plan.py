@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
     from recordkit.examples import Unread
     from recordkit.records import Chunk, Reader
-
-    from ._layout import Layout
+    from recordkit.schema.declare import Layout
 
 
 class Plan:

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from recordkit.examples import Values
     from recordkit.images import Kind
     from recordkit.records import Chunk
+    from recordkit.schema.declare import Layout
 
     from ._items import Converter
-    from ._layout import Layout
 
 
 class RowEncoder:

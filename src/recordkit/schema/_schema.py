@@ -8,19 +8,30 @@ from typing import TYPE_CHECKING, Any
 
 from recordkit.errors import SchemaError
 from recordkit.filesystems import given_path, refusing
+from recordkit.schema.declare import (
+    Difference,
+    as_line,
+    as_table,
+    differences,
+    feature_description,
+    fields_of_description,
+    flat_fields,
+    json_text,
+    layouts_of,
+    read_text,
+    save_text,
+    schema_from_json,
+    schema_to_dict,
+    sequences_of_description,
+)
 
 from ._columns import encode_columns, encode_pieces, gather_columns
-from ._compare import Difference, differences
-from ._declarations import flat_fields, layouts_of
 from ._errors import unknown_name
 from ._infer import fields_of_chunks
 from ._intake import converter
-from ._json import json_text, read_text, save_text, schema_from_json, schema_to_dict
 from ._observe import fields_of_columns, fields_of_rows
 from ._plan import Plan
-from ._print import as_line, as_table
 from ._rows import RowEncoder, flat_row
-from ._tensorflow import feature_description, fields_of_description, sequences_of_description
 
 if TYPE_CHECKING:
     import os
@@ -32,10 +43,7 @@ if TYPE_CHECKING:
     from recordkit.columns import Batch
     from recordkit.examples import Unread
     from recordkit.records import Chunk, Reader
-
-    from ._declarations import Declared
-    from ._fields import AnyField
-    from ._layout import Layout
+    from recordkit.schema.declare import AnyField, Declared, Layout
 
 
 class Schema:

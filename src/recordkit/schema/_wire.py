@@ -18,8 +18,9 @@ from recordkit.examples import EMPTY, Values
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from recordkit.schema.declare import Layout
+
     from ._flat import Flat
-    from ._layout import Layout
 
 
 def to_wire(layout: Layout, flat: Flat) -> dict[str, Values]:

@@ -15,10 +15,10 @@ from recordkit import dtypes
 from recordkit.errors import SchemaError
 from recordkit.examples import TENSOR_DTYPES
 from recordkit.images import checked_quality
+from recordkit.schema._errors import Misfit, unfit
 from recordkit.schema.values import Shape, to_array, to_byte_strings, to_bytes
 
 from . import _language
-from ._errors import Misfit, unfit
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
