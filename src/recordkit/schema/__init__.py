@@ -11,9 +11,9 @@ How each is stored is written down in docs/format/schema.md. Nothing here knows 
 
 from recordkit.dtypes import INTEGERS
 from recordkit.schema.declare import Array, Difference, Field, TensorProto
+from recordkit.schema.encode import RowEncoder
 
 from ._errors import unreadable
-from ._rows import RowEncoder
 from ._schema import Schema
 
 __all__ = [

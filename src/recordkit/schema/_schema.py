@@ -24,14 +24,12 @@ from recordkit.schema.declare import (
     schema_to_dict,
     sequences_of_description,
 )
+from recordkit.schema.encode import RowEncoder, converter, encode_columns, encode_pieces, flat_row, gather_columns
 
-from ._columns import encode_columns, encode_pieces, gather_columns
 from ._errors import unknown_name
 from ._infer import fields_of_chunks
-from ._intake import converter
 from ._observe import fields_of_columns, fields_of_rows
 from ._plan import Plan
-from ._rows import RowEncoder, flat_row
 
 if TYPE_CHECKING:
     import os

@@ -11,8 +11,8 @@ import numpy as np
 
 from recordkit.columns import Ragged
 from recordkit.errors import SchemaError
+from recordkit.schema._errors import Misfit, unfit
 
-from ._errors import Misfit, unfit
 from ._flat import Flat, join, states_of
 from ._gather import as_column, gather_items
 from ._items import Converter, item_converter, missing

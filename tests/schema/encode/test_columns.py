@@ -11,9 +11,9 @@ from recordkit.columns import BytesColumn, Ragged
 from recordkit.errors import SchemaError
 from recordkit.records import Reader, chunk
 from recordkit.schema import Field, Schema
-from recordkit.schema._intake import gather
-from recordkit.schema._wire import to_wire
 from recordkit.schema.declare import layout_of
+from recordkit.schema.encode._intake import gather
+from recordkit.schema.encode._wire import to_wire
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,9 +12,8 @@ import numpy as np
 
 from recordkit import dtypes
 from recordkit.examples import TENSOR_DTYPES, serialize_tensor
+from recordkit.schema._errors import Misfit
 from recordkit.schema.values import check_shape, to_array, to_byte_strings, to_bytes, to_int
-
-from ._errors import Misfit
 
 if TYPE_CHECKING:
     from recordkit.schema.declare import Layout

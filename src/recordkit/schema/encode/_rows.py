@@ -12,10 +12,10 @@ from recordkit import dtypes, examples
 from recordkit._core import RowBuilder
 from recordkit.columns import BytesColumn
 from recordkit.errors import SchemaError
+from recordkit.schema._errors import unknown_name
 from recordkit.schema.values import SIGNATURES
 from recordkit.wording import listed, quoted
 
-from ._errors import unknown_name
 from ._flat import Flat, join
 from ._intake import converter
 from ._wire import add_to, to_wire

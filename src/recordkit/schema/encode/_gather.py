@@ -15,10 +15,10 @@ import numpy as np
 
 from recordkit import dtypes
 from recordkit.columns import BytesColumn, Ragged, first_invalid_text, to_offsets
+from recordkit.schema._errors import Misfit
 from recordkit.schema.values import SIGNATURES, check_shape, check_stack, fit
 from recordkit.wording import counted
 
-from ._errors import Misfit
 from ._flat import Flat, byte_strings, join_items, states_of
 from ._items import item_converter, missing
 
