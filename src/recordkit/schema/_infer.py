@@ -16,8 +16,7 @@ from recordkit.errors import MalformedPayloadError, SchemaError
 from recordkit.examples import EMPTY, Decoder, Feature, FeatureFacts, Survey, Values, other_message
 from recordkit.records import Chunk
 from recordkit.schema.declare import Field, field_from_parts, layout_of
-
-from ._shapes import unlike
+from recordkit.schema.decode import unlike
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -24,12 +24,12 @@ from recordkit.schema.declare import (
     schema_to_dict,
     sequences_of_description,
 )
+from recordkit.schema.decode import Plan
 from recordkit.schema.encode import RowEncoder, converter, encode_columns, encode_pieces, flat_row, gather_columns
 
 from ._errors import unknown_name
 from ._infer import fields_of_chunks
 from ._observe import fields_of_columns, fields_of_rows
-from ._plan import Plan
 
 if TYPE_CHECKING:
     import os

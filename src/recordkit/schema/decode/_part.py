@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from recordkit.examples import EMPTY, PRESENT, Decoded, Values
-
-from ._errors import unreadable
+from recordkit.schema._errors import unreadable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

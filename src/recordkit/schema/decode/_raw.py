@@ -10,10 +10,9 @@ from recordkit import dtypes
 from recordkit.columns import BytesColumn, first_invalid_text, to_offsets
 from recordkit.errors import SchemaError
 from recordkit.examples import parse_tensor
+from recordkit.schema._errors import Misfit
 from recordkit.schema.values import check_shape, shape_text
 from recordkit.wording import counted, shortened
-
-from ._errors import Misfit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

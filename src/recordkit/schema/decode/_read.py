@@ -11,7 +11,7 @@ import numpy as np
 
 from recordkit.columns import BytesColumn, Ragged, first_invalid_text
 
-from ._read_raw import read_raw, read_tensors
+from ._raw import read_raw, read_tensors
 from ._shapes import read_shapes
 
 if TYPE_CHECKING:
