@@ -26,10 +26,9 @@ from recordkit.schema.declare import (
 )
 from recordkit.schema.decode import Plan
 from recordkit.schema.encode import RowEncoder, converter, encode_columns, encode_pieces, flat_row, gather_columns
+from recordkit.schema.infer import fields_of_chunks, fields_of_columns, fields_of_rows
 
 from ._errors import unknown_name
-from ._infer import fields_of_chunks
-from ._observe import fields_of_columns, fields_of_rows
 
 if TYPE_CHECKING:
     import os

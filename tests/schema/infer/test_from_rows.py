@@ -9,7 +9,8 @@ import pytest
 
 from recordkit.columns import BytesColumn, Ragged
 from recordkit.errors import SchemaError
-from recordkit.schema import Schema, _observe
+from recordkit.schema import Schema
+from recordkit.schema.infer import _from_rows
 
 JPEG = b"\xff\xd8\xff"
 
@@ -69,7 +70,7 @@ class TestRows:
         assert Schema.of_rows([{"a": {"b": 1}}]).names == ("a/b",)
 
     def test_floats_are_said_to_be_float32_once(self, caplog: pytest.LogCaptureFixture) -> None:
-        _observe._say_floats_are_float32.cache_clear()
+        _from_rows._say_floats_are_float32.cache_clear()
 
         with caplog.at_level(logging.INFO, "recordkit"):
             of(1.5)
