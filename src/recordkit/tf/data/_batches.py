@@ -15,11 +15,11 @@ from recordkit.tf.tensors import (
     SparseTensor,
     Tensor,
     as_dtype,
-    last_open,
+    as_unknown_dims,
+    last_unknown,
     object_array,
-    opened,
     splits_of,
-    static,
+    static_shape,
     string,
 )
 
@@ -134,8 +134,8 @@ def _padded(column: list[Any], shape: Any, fill: Any) -> Any:
     for at, array in enumerate(arrays):
         inside: Any = (at, *map(slice, array.shape))
         whole[inside] = array[()]  # of an array of one string the string: else it would hold the array
-    known = static(column[0]) if shape is None else asked_shape(shape)
-    return Tensor(whole, opened(size is None for size in (None, *known)))
+    known = static_shape(column[0]) if shape is None else asked_shape(shape)
+    return Tensor(whole, as_unknown_dims(size is None for size in (None, *known)))
 
 
 def _sizes(arrays: list[NDArray[Any]], shape: Any, first: Tensor) -> tuple[int, ...]:
@@ -175,8 +175,8 @@ def _maybe_ragged(column: list[Any], number: int, loose: _Loose, dtype: Any) -> 
         return stacked(column)
     arrays = _arrays(column)
     differing = [axis for axis, sizes in enumerate(zip(*(array.shape for array in arrays))) if len(set(sizes)) > 1]  # noqa: B905
-    ways = {tensor._open for tensor in column}
-    last = max([loose.get(number, -1), *differing, *map(last_open, ways)])
+    ways = {tensor.unknown_dims for tensor in column}
+    last = max([loose.get(number, -1), *differing, *map(last_unknown, ways)])
     if last < 0:
         return stacked(column)
     loose[number] = last

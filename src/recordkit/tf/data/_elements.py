@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 
 from recordkit.errors import SchemaError
-from recordkit.tf.tensors import RaggedTensor, SparseTensor, Tensor, convert_to_tensor, object_array, to_dense
+from recordkit.tf.tensors import (
+    RaggedTensor,
+    SparseTensor,
+    Tensor,
+    convert_to_tensor,
+    first_unknown,
+    object_array,
+    to_dense,
+)
 
 _LEAVES = Tensor, SparseTensor, RaggedTensor
 
@@ -94,7 +102,7 @@ def _made(leaf: Any) -> Any:
     """Return a leaf as a tensor. An array that Python has made may be longer or shorter the next time."""
     made = _tensor(leaf)
     if isinstance(leaf, np.ndarray) and leaf.ndim:
-        made._open = (True,) + (False,) * (leaf.ndim - 1)
+        made.unknown_dims = first_unknown(leaf.ndim)
     return made
 
 
@@ -102,7 +110,7 @@ def _tensor(leaf: Any) -> Any:
     if type(leaf) is bytes:
         return Tensor(object_array(leaf))
     if isinstance(leaf, Row):
-        return Tensor(leaf._data, (True,) + (False,) * (leaf.ndim - 1))
+        return Tensor(leaf._data, first_unknown(leaf.ndim))
     return leaf if leaf is None or isinstance(leaf, _LEAVES) else convert_to_tensor(leaf)
 
 
@@ -121,10 +129,10 @@ def plain(element: Any) -> Any:
 def _plain_leaf(leaf: Any) -> Any:
     if isinstance(leaf, SparseTensor):
         parts = (leaf.indices, leaf.values, leaf.dense_shape)
-        return ["sparse", list(leaf._open), *map(np.asarray, parts)]
+        return ["sparse", list(leaf.unknown_dims), *map(np.asarray, parts)]
     if isinstance(leaf, RaggedTensor):
         return ["ragged", leaf.uniform_row_length, _plain_leaf(leaf.values), leaf._splits]
-    return leaf if leaf is None else ["tensor", list(leaf._open), leaf._array]
+    return leaf if leaf is None else ["tensor", list(leaf.unknown_dims), leaf._array]
 
 
 def restored(element: Any) -> Any:
@@ -145,7 +153,7 @@ def _restored_leaf(leaf: Any) -> Any:
     if kind == "ragged":
         return RaggedTensor(_restored_leaf(parts[0]), parts[1], facts)
     sparse = SparseTensor(*parts)
-    sparse._open = tuple(facts)
+    sparse.unknown_dims = tuple(facts)
     return sparse
 
 

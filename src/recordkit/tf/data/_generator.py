@@ -18,8 +18,8 @@ from recordkit.tf.tensors import (
     Tensor,
     TensorSpec,
     as_dtype,
+    as_unknown_dims,
     object_array,
-    opened,
     string,
 )
 
@@ -90,7 +90,7 @@ def _tensor(value: Any, spec: Any, where: str) -> Any:
     array = np.asarray(value) if is_one else _array(value, dtype, where)
     if not spec.shape.is_compatible_with(array.shape):
         raise _unlike(where, f"the shape {spec.shape}", str(array.shape))
-    return Tensor(array, opened(size is None for size in spec.shape))
+    return Tensor(array, as_unknown_dims(size is None for size in spec.shape))
 
 
 def _array(value: Any, dtype: Any, where: str) -> Any:

@@ -19,7 +19,7 @@ from recordkit.tf.tensors import (
     TensorShape,
     TensorSpec,
     array_of,
-    static,
+    static_shape,
     string,
 )
 
@@ -54,7 +54,7 @@ def _spec_of_leaf(leaf: Any) -> Any:
         return RaggedTensorSpec(leaf.shape, leaf.dtype, leaf.ragged_rank, leaf.row_splits.dtype)
     if isinstance(leaf, SparseTensor):
         return SparseTensorSpec(leaf.shape, leaf.dtype)
-    return TensorSpec(static(leaf), leaf.dtype) if isinstance(leaf, Tensor) else leaf
+    return TensorSpec(static_shape(leaf), leaf.dtype) if isinstance(leaf, Tensor) else leaf
 
 
 # --- One as many, many as one
@@ -252,7 +252,7 @@ def unfit(asked: Any, tensor: Tensor, sizes: tuple[int, ...]) -> Exception:
 
     TensorFlow raises ValueError, when the step is built, for what it knows beforehand, and else another when it runs.
     """
-    here = static(tensor)
+    here = static_shape(tensor)
     if len(asked) != len(sizes):
         message = f"padded_batch: a padded shape of {len(asked)} dimensions for tensors of {len(sizes)}"
         return InvalidArgumentError(message)

@@ -26,7 +26,7 @@ from ._pixels import convert_image_dtype
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from recordkit.tf.tensors import DType, DTypeLike, Open
+    from recordkit.tf.tensors import DType, DTypeLike, UnknownDims
 
 # TensorFlow decodes fast unless it is told otherwise, and the pixels are to be the same.
 _DCT: Final[dict[str, Literal["accurate", "fast"]]] = {
@@ -76,7 +76,7 @@ def decode_jpeg(
         message = f"ratio: expected 1, 2, 4 or 8, found {ratio}"
         raise InvalidArgumentError(message)
     data = one_string("decode_jpeg", contents)
-    return Tensor(_decoded(data, channels or 0, dct=_DCT[dct_method], ratio=ratio), _open(channels or 0))
+    return Tensor(_decoded(data, channels or 0, dct=_DCT[dct_method], ratio=ratio), _unknown_dims(channels or 0))
 
 
 def decode_png(contents: Any, channels: int | None = 0, dtype: DTypeLike = uint8, name: str | None = None) -> Tensor:
@@ -90,11 +90,11 @@ def decode_png(contents: Any, channels: int | None = 0, dtype: DTypeLike = uint8
     """
     data, wanted, channels = one_string("decode_png", contents), as_dtype(dtype), channels or 0
     if wanted is uint8:
-        return Tensor(_decoded(data, channels), _open(channels))
+        return Tensor(_decoded(data, channels), _unknown_dims(channels))
     if wanted is not uint16:
         message = f"decode_png: dtype is uint8 or uint16, found {wanted.name}"
         raise InvalidArgumentError(message)
-    return Tensor(_deep(data, channels), _open(channels))
+    return Tensor(_deep(data, channels), _unknown_dims(channels))
 
 
 def decode_image(
@@ -115,19 +115,19 @@ def decode_image(
     """
     data, wanted = one_string("decode_image", contents), as_dtype(dtype)
     # Where it may be a GIF, TensorFlow does not even know how many dimensions there are: then it takes none for open.
-    open_ = () if expand_animations else _open(channels or 0)
+    unknown = () if expand_animations else _unknown_dims(channels or 0)
     is_png = images.kind(data) == "png"
     if wanted is uint8:
-        return Tensor(_decoded(data, channels or 0), open_)
+        return Tensor(_decoded(data, channels or 0), unknown)
     if wanted is float32:
         deep = _deep(data, channels or 0) if is_png else _decoded(data, channels or 0)
-        return Tensor(deep / np.float32(np.iinfo(deep.dtype).max), open_)
+        return Tensor(deep / np.float32(np.iinfo(deep.dtype).max), unknown)
     # For a jpeg TensorFlow takes 256 here.
     deep = _deep(data, channels or 0) if is_png else _decoded(data, channels or 0).astype(np.uint16) << 8
-    return convert_image_dtype(Tensor(deep, open_), wanted)
+    return convert_image_dtype(Tensor(deep, unknown), wanted)
 
 
-def _open(channels: int) -> Open:
+def _unknown_dims(channels: int) -> UnknownDims:
     """Return what TensorFlow does not know beforehand of a picture that is decoded to so many channels."""
     return True, True, not channels
 

@@ -8,14 +8,14 @@ import numpy as np
 
 from recordkit import images as _images
 from recordkit.errors import InvalidArgumentError
-from recordkit.tf.tensors import Tensor, as_dtype, convert_to_tensor, opened
+from recordkit.tf.tensors import Tensor, as_dtype, as_unknown_dims, convert_to_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from recordkit.tf.tensors import DType, DTypeLike, Open
+    from recordkit.tf.tensors import DType, DTypeLike, UnknownDims
 
 
 class ResizeMethod:
@@ -74,22 +74,22 @@ def resize(
     if method not in _KERNELS:
         message = f"resize: {method!r} is no method\n  There are {', '.join(_KERNELS)}."
         raise ValueError(message)
-    sides, open_ = _sides(size), given._open
+    sides, unknown = _sides(size), given.unknown_dims
     if preserve_aspect_ratio:
         sides = _fitting(pixels.shape[-3:-1], sides)
     else:
-        open_ = opened([*open_[:-3], False, False, *open_[-1:]])
+        unknown = as_unknown_dims([*unknown[:-3], False, False, *unknown[-1:]])
     if method == ResizeMethod.NEAREST_NEIGHBOR:
-        return Tensor(_nearest(pixels, sides), open_)
+        return Tensor(_nearest(pixels, sides), unknown)
     if pixels.dtype.kind not in "iuf":
         message = f"resize: expected numbers, found {pixels.dtype.name}"
         raise InvalidArgumentError(message)
     known = pixels if pixels.dtype == np.uint8 else pixels.astype(np.float32, copy=False)
     kernel = _KERNELS[method][bool(antialias)]
     if kernel is not None:
-        return Tensor(_images.resample(known, sides, kernel, antialias=bool(antialias)), open_)
+        return Tensor(_images.resample(known, sides, kernel, antialias=bool(antialias)), unknown)
     core: Literal["area", "bilinear"] = "area" if method == "area" else "bilinear"
-    return Tensor(_images.resize(known, sides, method=core, dtype="float32"), open_)
+    return Tensor(_images.resize(known, sides, method=core, dtype="float32"), unknown)
 
 
 def _sides(size: Any) -> tuple[int, int]:
@@ -142,7 +142,7 @@ def convert_image_dtype(image: Any, dtype: DTypeLike, saturate: bool = False, na
     if tensor.dtype is wanted:
         return tensor
     with np.errstate(invalid="ignore", over="ignore"):
-        return Tensor(np.asarray(_converted(np.asarray(tensor), tensor.dtype, wanted, saturate)), tensor._open)
+        return Tensor(np.asarray(_converted(np.asarray(tensor), tensor.dtype, wanted, saturate)), tensor.unknown_dims)
 
 
 def _converted(pixels: NDArray[Any], dtype: DType, wanted: DType, saturate: bool) -> NDArray[Any]:
@@ -181,8 +181,8 @@ def flip_left_right(image: Any) -> Tensor:
     >>> flip_left_right([[[1], [2]]]).numpy().tolist()
     [[[2], [1]]]
     """
-    pixels, open_ = _pictures("flip_left_right", image)
-    return Tensor(_images.flip(pixels).copy(), open_)
+    pixels, unknown = _pictures("flip_left_right", image)
+    return Tensor(_images.flip(pixels).copy(), unknown)
 
 
 def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
@@ -192,9 +192,9 @@ def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
         image: Of shape [height, width, channels], or [n, height, width, channels].
         seed: For the same answer each time: another than TensorFlow's.
     """
-    (pixels, open_), random = _pictures("random_flip_left_right", image), np.random.default_rng(seed)
+    (pixels, unknown), random = _pictures("random_flip_left_right", image), np.random.default_rng(seed)
     flips = random.random((*pixels.shape[:-3], 1, 1, 1)) < 0.5
-    return Tensor(np.where(flips, _images.flip(pixels), pixels), open_)
+    return Tensor(np.where(flips, _images.flip(pixels), pixels), unknown)
 
 
 def central_crop(image: Any, central_fraction: float) -> Tensor:
@@ -207,10 +207,10 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
     if not 0 < fraction <= 1:
         message = f"central_fraction must be within (0, 1], found {fraction}"
         raise ValueError(message)
-    pixels, open_ = _pictures("central_crop", image)
+    pixels, unknown = _pictures("central_crop", image)
     height, width = pixels.shape[-3:-1]
     top, left = (int((side - side * fraction) / 2) for side in (height, width))
-    return Tensor(_images.crop(pixels, top, left, height - 2 * top, width - 2 * left), open_)
+    return Tensor(_images.crop(pixels, top, left, height - 2 * top, width - 2 * left), unknown)
 
 
 def per_image_standardization(image: Any) -> Tensor:
@@ -219,20 +219,20 @@ def per_image_standardization(image: Any) -> Tensor:
     >>> per_image_standardization([[[1], [3]]]).numpy().tolist()
     [[[-1.0], [1.0]]]
     """
-    given, open_ = _pictures("per_image_standardization", image, most=None)
+    given, unknown = _pictures("per_image_standardization", image, most=None)
     pixels, axes = given.astype(np.float32), (-3, -2, -1)
     mean = pixels.mean(axes, np.float64, keepdims=True)
     # What is one colour has no deviation to divide by.
     least = 1 / np.sqrt(np.prod(pixels.shape[-3:]))
     std = np.maximum(pixels.std(axes, np.float64, keepdims=True), least)
-    return Tensor(((pixels - mean) / std).astype(np.float32), open_)
+    return Tensor(((pixels - mean) / std).astype(np.float32), unknown)
 
 
-def _pictures(what: str, image: Any, most: int | None = 4) -> tuple[NDArray[Any], Open]:
+def _pictures(what: str, image: Any, most: int | None = 4) -> tuple[NDArray[Any], UnknownDims]:
     """Return a picture, or a batch, of no more than so many dimensions, and which of them are open."""
     tensor = convert_to_tensor(image)
     pixels = np.asarray(tensor)
     if pixels.ndim < 3 or pixels.ndim > (most or pixels.ndim):
         message = f"{what}: a picture is [height, width, channels], found {pixels.ndim} dimensions"
         raise ValueError(message)
-    return pixels, tensor._open
+    return pixels, tensor.unknown_dims

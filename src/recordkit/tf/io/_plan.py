@@ -23,6 +23,7 @@ from recordkit.tf.tensors import (
     Tensor,
     TensorShape,
     array_of,
+    first_unknown,
     float32,
     int64,
     reshaped,
@@ -224,7 +225,7 @@ def _make_sparse(name: str, decoded: Decoded, place: Place) -> SparseTensor:
         columns.insert(0, np.repeat(np.arange(place.rows), lengths))
         shape.insert(0, place.rows)
     made = _sparse(columns, _flat(own), shape)
-    made._open, made.values._open = (True,) * len(shape), (True,)
+    made.unknown_dims, made.values.unknown_dims = (True,) * len(shape), (True,)
     return made
 
 
@@ -302,12 +303,10 @@ def _make_items(name: str, shape: tuple[int, ...], fill: Any, decoded: Decoded, 
         raise unreadable(name, f"a multiple of {size} values", found, record=place.first + row)
     values = own.values.reshape((len(_flat(own)) // (size or 1), *shape))
     if place.single:
-        return Tensor(values, _first_open(len(shape)))
-    return Tensor(Ragged(values, (own.offsets // (size or 1),)).to_padded(fill), (False, *_first_open(len(shape))))
-
-
-def _first_open(others: int) -> tuple[bool, ...]:
-    return True, *(False,) * others
+        return Tensor(values, first_unknown(1 + len(shape)))
+    return Tensor(
+        Ragged(values, (own.offsets // (size or 1),)).to_padded(fill), (False, *first_unknown(1 + len(shape)))
+    )
 
 
 def _rows(plan: Plan, name: str, feature: RaggedFeature) -> tuple[tuple[int, ...], _Maker]:
@@ -332,7 +331,7 @@ def _make_rows(name: str, value_key: str, feature: RaggedFeature, decoded: Decod
         expected = f"rows that take up the values of {value_key!r}"
         raise unreadable(name, expected, found, record=place.first + item) from None
     if isinstance(rows, Tensor):
-        rows._open = _first_open(rows.ndim - 1)
+        rows.unknown_dims = first_unknown(rows.ndim)
     dtype = feature.row_splits_dtype.numpy
     if own.steps is not None:
         rows = RaggedTensor(rows, ends.astype(dtype))
@@ -355,9 +354,9 @@ def _make_steps(name: str, shape: tuple[int, ...], decoded: Decoded, place: Plac
     assert not isinstance(own.values, list)
     values = own.values.reshape((int(own.steps[-1]), *shape))
     if place.single:
-        return Tensor(values, _first_open(len(shape)))
+        return Tensor(values, first_unknown(1 + len(shape)))
     padded = Ragged(values, (own.steps,)).to_padded(b"" if own.kind == "bytes" else 0)
-    return Tensor(padded, (False, *_first_open(len(shape))))
+    return Tensor(padded, (False, *first_unknown(1 + len(shape))))
 
 
 # What reads a feature of an Example, or of the context; and what one of a feature list.

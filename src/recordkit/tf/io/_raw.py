@@ -44,8 +44,8 @@ def decode_raw(
     length = _one_length(values, dtype.size) if fixed_length is None else _whole(fixed_length, dtype.size)
     order = dtype.numpy.newbyteorder("<" if little_endian else ">") if dtype.name != "bfloat16" else dtype.numpy
     numbers = np.frombuffer(b"".join(values), order).astype(dtype.numpy)
-    open_ = (*(False,) * strings.ndim, True) if fixed_length is None else ()
-    return Tensor(numbers.reshape((*strings.shape, length // dtype.size)), open_)
+    unknown = (*(False,) * strings.ndim, True) if fixed_length is None else ()
+    return Tensor(numbers.reshape((*strings.shape, length // dtype.size)), unknown)
 
 
 def _one_length(values: list[bytes], size: int) -> int:

@@ -26,9 +26,17 @@ from ._dtypes import (
 )
 from ._ops import cast, concat, newaxis, reshape, shape, stack
 from ._ragged import RaggedTensor, splits_of
-from ._shape import RaggedTensorSpec, SparseTensorSpec, TensorShape, TensorSpec
+from ._shape import (
+    RaggedTensorSpec,
+    SparseTensorSpec,
+    TensorShape,
+    TensorSpec,
+    UnknownDims,
+    as_unknown_dims,
+    first_unknown,
+    last_unknown,
+)
 from ._sparse import SparseTensor, to_dense
-from ._static import Open, last_open, opened
 from ._tensor import (
     Tensor,
     array_of,
@@ -37,14 +45,13 @@ from ._tensor import (
     object_array,
     one_string,
     reshaped,
-    static,
+    static_shape,
     string_tensor,
 )
 
 __all__ = [
     "DType",
     "DTypeLike",
-    "Open",
     "RaggedTensor",
     "RaggedTensorSpec",
     "SparseTensor",
@@ -52,8 +59,10 @@ __all__ = [
     "Tensor",
     "TensorShape",
     "TensorSpec",
+    "UnknownDims",
     "array_of",
     "as_dtype",
+    "as_unknown_dims",
     "bfloat16",
     "bool_",
     "cast",
@@ -63,6 +72,7 @@ __all__ = [
     "constant",
     "convert_to_tensor",
     "double",
+    "first_unknown",
     "float16",
     "float32",
     "float64",
@@ -71,18 +81,17 @@ __all__ = [
     "int16",
     "int32",
     "int64",
-    "last_open",
+    "last_unknown",
     "newaxis",
     "object_array",
     "of_numpy",
     "one_string",
-    "opened",
     "reshape",
     "reshaped",
     "shape",
     "splits_of",
     "stack",
-    "static",
+    "static_shape",
     "string",
     "string_tensor",
     "to_dense",

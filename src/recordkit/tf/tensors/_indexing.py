@@ -9,6 +9,7 @@ import numpy as np
 
 from recordkit.errors import InvalidArgumentError
 
+from ._shape import first_unknown
 from ._tensor import Tensor
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def item(ragged: RaggedTensor, keys: list[Any]) -> Any:
     at = _inside(number, len(ragged))
     values = ragged.values[int(ragged._splits[at]) : int(ragged._splits[at + 1])]
     if isinstance(values, Tensor) and ragged.uniform_row_length is None:
-        values._open = (True,) + (False,) * (values.ndim - 1)
+        values.unknown_dims = first_unknown(values.ndim)
     return values[tuple(inner)] if inner else values
 
 

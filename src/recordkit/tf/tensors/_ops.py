@@ -11,9 +11,9 @@ from recordkit.errors import InvalidArgumentError
 from . import _dtypes
 from ._dtypes import as_dtype, int32
 from ._ragged import RaggedTensor
+from ._shape import as_unknown_dims, unknown_in_joined
 from ._sparse import SparseTensor
-from ._static import of_joined, opened
-from ._tensor import Tensor, array_of, convert_to_tensor, reshaped, static
+from ._tensor import Tensor, array_of, convert_to_tensor, reshaped, static_shape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +49,7 @@ def cast(x: Any, dtype: DTypeLike, name: str | None = None) -> Any:
     if tensor.dtype.is_complex and not wanted.is_complex:
         array = array.real
     with np.errstate(invalid="ignore", over="ignore"):
-        return Tensor(array.astype(wanted.numpy), tensor._open)
+        return Tensor(array.astype(wanted.numpy), tensor.unknown_dims)
 
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
@@ -60,8 +60,10 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     """
     sizes = np.atleast_1d(np.asarray(shape if isinstance(shape, Tensor) else np.array(shape, np.int64))).tolist()
     given = convert_to_tensor(tensor)
-    told = [not isinstance(size, Tensor) and (size != -1 or not given._open) for size in _each(shape, len(sizes))]
-    return Tensor(reshaped(np.asarray(given), tuple(sizes)), opened(not is_told for is_told in told))
+    told = [
+        not isinstance(size, Tensor) and (size != -1 or not given.unknown_dims) for size in _each(shape, len(sizes))
+    ]
+    return Tensor(reshaped(np.asarray(given), tuple(sizes)), as_unknown_dims(not is_told for is_told in told))
 
 
 def _each(shape: Any, rank: int) -> Sequence[Any]:
@@ -83,7 +85,7 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
     if len({array.shape for array in arrays}) > 1:
         message = f"stack: expected tensors of one shape, found {_shapes(arrays)}"
         raise InvalidArgumentError(message)
-    inner = of_joined([static(value) for value in given])
+    inner = unknown_in_joined([static_shape(value) for value in given])
     at = axis % (arrays[0].ndim + 1)
     return Tensor(np.stack(arrays, axis), (*inner[:at], False, *inner[at:]) if inner else ())
 
@@ -102,7 +104,7 @@ def concat(values: Any, axis: int, name: str = "concat") -> Tensor:
         advice = "\n  Use stack for scalars." if any(not array.ndim for array in arrays) else ""
         message = f"concat: shapes that differ in more than dimension {int(axis)}: {_shapes(arrays)}{advice}"
         raise InvalidArgumentError(message) from None
-    return Tensor(whole, of_joined([static(value) for value in given], int(axis)))
+    return Tensor(whole, unknown_in_joined([static_shape(value) for value in given], int(axis)))
 
 
 def _alike(what: str, given: list[Any]) -> list[NDArray[Any]]:

@@ -12,9 +12,8 @@ from recordkit.errors import InvalidArgumentError
 from . import _dtypes
 from ._dtypes import DType, as_dtype, of_numpy
 from ._indexing import item
-from ._shape import TensorShape
+from ._shape import TensorShape, as_unknown_dims
 from ._sparse import SparseTensor
-from ._static import opened
 from ._tensor import Tensor, array_of, convert_to_tensor
 
 if TYPE_CHECKING:
@@ -267,7 +266,7 @@ class RaggedTensor:
         if shape is None:
             ragged = self.ragged_rank + 1
             return Tensor(padded, (True,) * ragged + (False,) * (padded.ndim - ragged))
-        return Tensor(_resized(padded, tuple(shape), fill), opened(size is None for size in shape))
+        return Tensor(_resized(padded, tuple(shape), fill), as_unknown_dims(size is None for size in shape))
 
     def to_sparse(self, name: str | None = None) -> SparseTensor:
         """Return a SparseTensor of the same values."""

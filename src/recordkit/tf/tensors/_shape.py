@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, SupportsIndex, cast, overload
+from itertools import islice
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias, cast, overload
+
+import numpy as np
 
 from ._dtypes import DType, as_dtype, float32, int64
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import TypeAlias
+    from collections.abc import Iterable, Sequence
 
     from ._dtypes import DTypeLike
 
@@ -203,3 +205,99 @@ class RaggedTensorSpec:
 
     def __repr__(self) -> str:
         return f"RaggedTensorSpec({self.shape!r}, {self.dtype!r}, {self.ragged_rank}, {self.row_splits_dtype!r})"
+
+
+# --- What TensorFlow would know of a shape before it runs, which is what its `ragged_batch` depends on
+#
+# Functions run on values here, so every size is known. A tensor therefore carries which of its dimensions TensorFlow,
+# which works out a pipeline before it runs it, could not have known.
+
+# For each dimension whether it is unknown; () where none is.
+UnknownDims: TypeAlias = tuple[bool, ...]
+# The sizes of a shape, None for those that are unknown.
+StaticShape: TypeAlias = tuple[int | None, ...]
+
+
+def as_unknown_dims(flags: Iterable[bool]) -> UnknownDims:
+    """Return which dimensions are unknown, in the form that a tensor keeps.
+
+    >>> as_unknown_dims([False, True]), as_unknown_dims([False, False])
+    ((False, True), ())
+    """
+    made = tuple(flags)
+    return made if True in made else ()
+
+
+def first_unknown(ndim: int) -> UnknownDims:
+    """Return that of `ndim` dimensions only the first is unknown."""
+    return (True,) + (False,) * (ndim - 1)
+
+
+def last_unknown(unknown: UnknownDims) -> int:
+    """Return the last unknown dimension; -1 if there is none.
+
+    >>> last_unknown((True, True, False)), last_unknown(())
+    (1, -1)
+    """
+    return max((axis for axis, is_unknown in enumerate(unknown) if is_unknown), default=-1)
+
+
+def unknown_in_items(keys: Sequence[Any], unknown: UnknownDims, ndim: int) -> UnknownDims:
+    """Return which dimensions are unknown after indexing: those that were, and those that a tensor selects from."""
+    if not unknown and not any(map(_cuts, keys)):
+        return ()
+    dims = iter(unknown or (False,) * ndim)
+    taken = sum(_mask_rank(key) or 1 for key in keys if key is not None and key is not Ellipsis)
+    left: list[bool] = []
+    for key in keys:
+        if key is None:
+            left.append(False)
+        elif key is Ellipsis:
+            left.extend(islice(dims, ndim - taken))
+        elif isinstance(key, slice):
+            left.append(next(dims) or _cuts(key))
+        elif _mask_rank(key):
+            list(islice(dims, _mask_rank(key)))  # a mask makes them one dimension
+            left.append(True)
+        else:
+            next(dims)
+            left.extend([True] * np.ndim(key))
+    return as_unknown_dims([*left, *dims])
+
+
+def _cuts(key: Any) -> bool:
+    """Whether the size that a key leaves depends on a value."""
+    if isinstance(key, slice):
+        return any(_is_value(bound) for bound in (key.start, key.stop, key.step))
+    return _is_value(key) and np.ndim(key) > 0
+
+
+def _is_value(key: Any) -> bool:
+    return hasattr(key, "__array__") and not isinstance(key, np.generic)
+
+
+def _mask_rank(key: Any) -> int:
+    """Return how many dimensions a mask covers; 0 if the key is not a mask."""
+    return np.ndim(key) if _is_value(key) and np.asarray(key).dtype == np.bool_ else 0
+
+
+def unknown_elementwise(shapes: Sequence[StaticShape]) -> UnknownDims:
+    """Return which dimensions are unknown in the result of an elementwise operation.
+
+    >>> unknown_elementwise([(None, None, 3), (3,)]), unknown_elementwise([(None,), (5,)])
+    ((True, True, False), ())
+    """
+    rank = max(map(len, shapes))
+    columns = zip(*((1,) * (rank - len(shape)) + shape for shape in shapes), strict=True)
+    return as_unknown_dims(None in sizes and all(size in (None, 1) for size in sizes) for sizes in columns)
+
+
+def unknown_in_joined(shapes: Sequence[StaticShape], axis: int | None = None) -> UnknownDims:
+    """Return which dimensions are unknown after joining: those unknown in all shapes, or in any along `axis`.
+
+    >>> unknown_in_joined([(None, 3), (2, 3)]), unknown_in_joined([(None, 3), (2, 3)], axis=0)
+    ((), (True, False))
+    """
+    along = None if axis is None else axis % len(shapes[0])
+    columns = enumerate(zip(*shapes, strict=True))
+    return as_unknown_dims(None in sizes and (at == along or set(sizes) == {None}) for at, sizes in columns)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ._dtypes import DType
-    from ._static import Open
+    from ._shape import UnknownDims
 
 
 class SparseTensor:
@@ -32,10 +32,10 @@ class SparseTensor:
     (TensorShape([2, 3]), tf.int32)
     """
 
-    __slots__ = ("_open", "dense_shape", "indices", "values")
+    __slots__ = ("dense_shape", "indices", "unknown_dims", "values")
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
-        self._open: Open = ()  # which dimensions of the whole TensorFlow would not know beforehand
+        self.unknown_dims: UnknownDims = ()  # which dimensions of the whole TensorFlow would not know beforehand
         self.indices = convert_to_tensor(indices, _dtypes.int64)
         self.values = convert_to_tensor(values)
         self.dense_shape = convert_to_tensor(dense_shape, _dtypes.int64)
@@ -81,7 +81,7 @@ def to_dense(
     whole = np.empty(shape, values.dtype)
     whole[...] = array_of(default_value, sp_input.dtype)
     whole[tuple(places.T)] = values
-    return Tensor(whole, sp_input._open)
+    return Tensor(whole, sp_input.unknown_dims)
 
 
 def _check_inside(places: NDArray[np.int64], shape: tuple[int, ...]) -> None:

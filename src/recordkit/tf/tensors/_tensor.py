@@ -17,9 +17,9 @@ from recordkit import records
 from recordkit.columns import BytesColumn
 from recordkit.errors import InvalidArgumentError
 
-from . import _dtypes, _static
+from . import _dtypes
 from ._dtypes import DType, as_dtype, of_numpy
-from ._shape import TensorShape
+from ._shape import TensorShape, as_unknown_dims, unknown_elementwise, unknown_in_items
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,14 +29,16 @@ if TYPE_CHECKING:
     from recordkit.records import Chunk
 
     from ._dtypes import DTypeLike
-    from ._shape import ShapeLike
-    from ._static import Open, Sizes
+    from ._shape import ShapeLike, StaticShape, UnknownDims
 
 _SMALL_INTS: Final = ("int8", "uint8", "int16", "uint16")
 
 
 class Tensor(NDArrayOperatorsMixin):
-    """An array; what NumPy's arrays have that is not here is had from the array inside.
+    """An array. Attributes that are not defined here are those of the NumPy array inside.
+
+    Attributes:
+        unknown_dims: Which dimensions TensorFlow would not know before it runs: see `_shape`.
 
     >>> from recordkit import tf
     >>> tf.constant([1, 2]) + 1
@@ -47,11 +49,11 @@ class Tensor(NDArrayOperatorsMixin):
     1.5
     """
 
-    __slots__ = ("_data", "_open")
+    __slots__ = ("_data", "unknown_dims")
 
-    def __init__(self, data: NDArray[Any] | BytesColumn | Chunk, open_: Open = ()) -> None:
+    def __init__(self, data: NDArray[Any] | BytesColumn | Chunk, unknown: UnknownDims = ()) -> None:
         self._data = data
-        self._open = open_  # which dimensions TensorFlow would not know beforehand: see _static.py
+        self.unknown_dims = unknown
 
     @property
     def _array(self) -> NDArray[Any]:
@@ -91,9 +93,9 @@ class Tensor(NDArrayOperatorsMixin):
         if not wanted.is_compatible_with(self.shape):
             message = f"Tensor's shape {self.shape} is not compatible with supplied shape {list(wanted)}."
             raise ValueError(message)
-        if self._open and wanted.known:
-            self._open = _static.opened(
-                is_open and size is None for is_open, size in zip(self._open, wanted, strict=True)
+        if self.unknown_dims and wanted.known:
+            self.unknown_dims = as_unknown_dims(
+                is_unknown and size is None for is_unknown, size in zip(self.unknown_dims, wanted, strict=True)
             )
 
     @property
@@ -127,9 +129,9 @@ class Tensor(NDArrayOperatorsMixin):
             result = ufunc(*arrays, **kwargs)
         except ValueError as error:
             raise InvalidArgumentError(str(error)) from None
-        is_open = any(isinstance(value, Tensor) and value._open for value in inputs)
-        open_ = _static.of_elementwise([static(value) for value in inputs]) if is_open else ()
-        return tuple(_wrapped(each) for each in result) if isinstance(result, tuple) else _wrapped(result, open_)
+        any_unknown = any(isinstance(value, Tensor) and value.unknown_dims for value in inputs)
+        unknown = unknown_elementwise([static_shape(value) for value in inputs]) if any_unknown else ()
+        return tuple(_wrapped(each) for each in result) if isinstance(result, tuple) else _wrapped(result, unknown)
 
     # A tensor never changes, so that `t += 1` is `t = t + 1`: others may hold it.
     __iadd__ = NDArrayOperatorsMixin.__add__
@@ -166,7 +168,7 @@ class Tensor(NDArrayOperatorsMixin):
             found = self._array[tuple(map(_index, keys))]
         except (IndexError, ValueError) as error:
             raise _no_item(keys, str(error)) from None
-        return _wrapped(found, _static.of_items(keys, self._open, self.ndim))
+        return _wrapped(found, unknown_in_items(keys, self.unknown_dims, self.ndim))
 
     def __len__(self) -> int:
         if not self.ndim:
@@ -204,7 +206,7 @@ class Tensor(NDArrayOperatorsMixin):
         return getattr(self._array, name)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Tensor, (self._array, self._open)
+        return Tensor, (self._array, self.unknown_dims)
 
     def __repr__(self) -> str:
         text = repr(self.numpy()) if self.ndim or self.dtype is _dtypes.string else str(self.numpy())
@@ -217,16 +219,18 @@ class Tensor(NDArrayOperatorsMixin):
         return f"tf.Tensor({value}, shape={self.shape}, dtype={self.dtype.name})"
 
 
-def static(value: Any) -> Sizes:
+def static_shape(value: Any) -> StaticShape:
     """Return the shape of a value as TensorFlow would know it beforehand."""
-    open_: Open = getattr(value, "_open", ())
+    unknown: UnknownDims = getattr(value, "unknown_dims", ())
     shape = value.shape if isinstance(value, Tensor) else np.shape(value)
-    return tuple(None if is_open else size for size, is_open in zip(shape, open_ or [False] * len(shape), strict=True))
+    return tuple(
+        None if is_unknown else size for size, is_unknown in zip(shape, unknown or [False] * len(shape), strict=True)
+    )
 
 
-def _wrapped(value: Any, open_: Open = ()) -> Tensor:
+def _wrapped(value: Any, unknown: UnknownDims = ()) -> Tensor:
     if isinstance(value, np.ndarray | np.generic):
-        return Tensor(np.asarray(value), open_)
+        return Tensor(np.asarray(value), unknown)
     # A single one out of an array of objects comes without its array.
     return Tensor(object_array(value) if isinstance(value, bytes) else np.asarray(value))
 
