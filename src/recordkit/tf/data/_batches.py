@@ -11,9 +11,11 @@ import numpy as np
 
 from recordkit.errors import InvalidArgumentError
 from recordkit.tf.tensors import (
+    RaggedRow,
     RaggedTensor,
     SparseTensor,
     Tensor,
+    arrays_of,
     as_dtype,
     as_unknown_dims,
     last_unknown,
@@ -23,7 +25,7 @@ from recordkit.tf.tensors import (
     string,
 )
 
-from ._elements import Failed, Row, columns_of, failure_in, leaves, mapped
+from ._elements import Failed, columns_of, failure_in, leaves, mapped
 from ._specs import asked_shape, filling, unfit
 
 if TYPE_CHECKING:
@@ -52,8 +54,8 @@ def stacked(column: list[Any]) -> Any:
         return _stacked_ragged(column)
     if first is None:
         return None
-    if isinstance(first, Row):
-        return _ragged([np.asarray(row) for row in column], 0, first.splits)
+    if isinstance(first, RaggedRow):
+        return _ragged([np.asarray(row) for row in column], 0, first.splits_dtype)
     arrays = _arrays(column)
     for at, array in enumerate(arrays):
         if array.shape != arrays[0].shape:
@@ -67,7 +69,7 @@ def stacked(column: list[Any]) -> Any:
 
 def _arrays(column: list[Any]) -> list[NDArray[Any]]:
     """Return tensors of one dtype and as many dimensions as arrays."""
-    arrays = [tensor._array for tensor in column]
+    arrays = arrays_of(column)
     for at, array in enumerate(arrays):
         if array.dtype != arrays[0].dtype or array.ndim != arrays[0].ndim:
             message = (
@@ -92,16 +94,16 @@ def _stacked_sparse(column: list[SparseTensor]) -> SparseTensor:
 
 
 def _stacked_ragged(column: Sequence[RaggedTensor]) -> RaggedTensor:
-    return RaggedTensor(_joined(column), splits_of([len(ragged) for ragged in column], column[0]._splits.dtype))
+    return RaggedTensor(_joined(column), splits_of([len(ragged) for ragged in column], column[0].splits.dtype))
 
 
 def _joined(parts: Sequence[Any]) -> Any:
     """Return the rows of all parts, one after the other."""
     if not isinstance(parts[0], RaggedTensor):
         return Tensor(np.concatenate([np.asarray(part) for part in parts]))
-    lengths = np.concatenate([np.diff(part._splits) for part in parts])
+    lengths = np.concatenate([np.diff(part.splits) for part in parts])
     values = _joined([part.values for part in parts])
-    return RaggedTensor(values, splits_of(lengths, parts[0]._splits.dtype), parts[0].uniform_row_length)
+    return RaggedTensor(values, splits_of(lengths, parts[0].splits.dtype), parts[0].uniform_row_length)
 
 
 # --- Padded
@@ -171,7 +173,7 @@ def _ragged_batch(group: list[Any], loose: _Loose, dtype: Any) -> Any:
 
 
 def _maybe_ragged(column: list[Any], number: int, loose: _Loose, dtype: Any) -> Any:
-    if not isinstance(column[0], Tensor) or isinstance(column[0], Row):
+    if not isinstance(column[0], Tensor) or isinstance(column[0], RaggedRow):
         return stacked(column)
     arrays = _arrays(column)
     differing = [axis for axis, sizes in enumerate(zip(*(array.shape for array in arrays))) if len(set(sizes)) > 1]  # noqa: B905
@@ -232,7 +234,7 @@ def _column(leaf: Any) -> Any:
     if isinstance(leaf, SparseTensor):
         return list(_sparse_rows(leaf))
     if isinstance(leaf, RaggedTensor):
-        return [Row(row._data, leaf._splits.dtype) if isinstance(row, Tensor) else row for row in leaf]
+        return [RaggedRow(row, leaf.splits.dtype) if isinstance(row, Tensor) else row for row in leaf]
     if not isinstance(leaf, Tensor) or not leaf.ndim:
         message = "expected tensors with rows, found a scalar\n  The first dimension is what is taken apart."
         raise ValueError(message)

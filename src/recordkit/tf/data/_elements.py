@@ -9,6 +9,7 @@ import numpy as np
 
 from recordkit.errors import SchemaError
 from recordkit.tf.tensors import (
+    RaggedRow,
     RaggedTensor,
     SparseTensor,
     Tensor,
@@ -28,23 +29,6 @@ class Failed:
 
     def __init__(self, error: Exception) -> None:
         self.error = error
-
-
-class Row(Tensor):
-    """A row of a ragged tensor. Rows become one again in a batch, though their lengths differ.
-
-    Attributes:
-        splits: The dtype of that tensor's splits.
-    """
-
-    __slots__ = ("splits",)
-
-    def __init__(self, data: Any, splits: Any) -> None:
-        super().__init__(data)
-        self.splits = splits
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Row, (self._array, self.splits)
 
 
 def mapped(function: Callable[..., Any], structure: Any, *others: Any) -> Any:
@@ -109,8 +93,8 @@ def _made(leaf: Any) -> Any:
 def _tensor(leaf: Any) -> Any:
     if type(leaf) is bytes:
         return Tensor(object_array(leaf))
-    if isinstance(leaf, Row):
-        return Tensor(leaf._data, first_unknown(leaf.ndim))
+    if isinstance(leaf, RaggedRow):
+        return leaf.to_tensor()
     return leaf if leaf is None or isinstance(leaf, _LEAVES) else convert_to_tensor(leaf)
 
 
@@ -131,8 +115,8 @@ def _plain_leaf(leaf: Any) -> Any:
         parts = (leaf.indices, leaf.values, leaf.dense_shape)
         return ["sparse", list(leaf.unknown_dims), *map(np.asarray, parts)]
     if isinstance(leaf, RaggedTensor):
-        return ["ragged", leaf.uniform_row_length, _plain_leaf(leaf.values), leaf._splits]
-    return leaf if leaf is None else ["tensor", list(leaf.unknown_dims), leaf._array]
+        return ["ragged", leaf.uniform_row_length, _plain_leaf(leaf.values), leaf.splits]
+    return leaf if leaf is None else ["tensor", list(leaf.unknown_dims), np.asarray(leaf)]
 
 
 def restored(element: Any) -> Any:

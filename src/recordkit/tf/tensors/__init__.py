@@ -25,7 +25,7 @@ from ._dtypes import (
     uint64,
 )
 from ._ops import cast, concat, newaxis, reshape, shape, stack
-from ._ragged import RaggedTensor, splits_of
+from ._ragged import RaggedRow, RaggedTensor, splits_of
 from ._shape import (
     RaggedTensorSpec,
     SparseTensorSpec,
@@ -40,6 +40,7 @@ from ._sparse import SparseTensor, to_dense
 from ._tensor import (
     Tensor,
     array_of,
+    arrays_of,
     constant,
     convert_to_tensor,
     object_array,
@@ -52,6 +53,7 @@ from ._tensor import (
 __all__ = [
     "DType",
     "DTypeLike",
+    "RaggedRow",
     "RaggedTensor",
     "RaggedTensorSpec",
     "SparseTensor",
@@ -61,6 +63,7 @@ __all__ = [
     "TensorSpec",
     "UnknownDims",
     "array_of",
+    "arrays_of",
     "as_dtype",
     "as_unknown_dims",
     "bfloat16",

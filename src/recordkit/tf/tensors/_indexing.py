@@ -27,7 +27,7 @@ def item(ragged: RaggedTensor, keys: list[Any]) -> Any:
         return item(ragged, _without_dots(keys, len(ragged.shape)))
     if key is None:
         whole = item(ragged, inner)
-        return type(ragged)(whole, np.array([0, len(whole)], ragged._splits.dtype), len(whole))
+        return type(ragged)(whole, np.array([0, len(whole)], ragged.splits.dtype), len(whole))
     if isinstance(key, slice):
         return _within(rows(ragged, np.arange(len(ragged))[_whole(key)]), inner)
     number = _number(key)
@@ -35,7 +35,7 @@ def item(ragged: RaggedTensor, keys: list[Any]) -> Any:
         message = f"row {number} of {len(ragged)}"
         raise IndexError(message)
     at = _inside(number, len(ragged))
-    values = ragged.values[int(ragged._splits[at]) : int(ragged._splits[at + 1])]
+    values = ragged.values[int(ragged.splits[at]) : int(ragged.splits[at + 1])]
     if isinstance(values, Tensor) and ragged.uniform_row_length is None:
         values.unknown_dims = first_unknown(values.ndim)
     return values[tuple(inner)] if inner else values
@@ -52,7 +52,7 @@ def _within(kept: Any, keys: list[Any]) -> Any:
         return _within(kept, _without_dots(keys, len(kept.values.shape)))
     if key is None:
         whole = _within(kept, inner)
-        return type(kept)(whole, np.arange(len(whole) + 1, dtype=kept._splits.dtype), 1)
+        return type(kept)(whole, np.arange(len(whole) + 1, dtype=kept.splits.dtype), 1)
     if isinstance(key, slice):
         part = _cut(kept, _whole(key))
         return part.with_values(_within(part.values, inner))
@@ -66,20 +66,20 @@ def _within(kept: Any, keys: list[Any]) -> Any:
 
 def rows(ragged: RaggedTensor, picked: NDArray[Any]) -> RaggedTensor:
     """Return these rows of a ragged tensor."""
-    starts, lengths = ragged._splits[:-1][picked], np.diff(ragged._splits)[picked]
+    starts, lengths = ragged.splits[:-1][picked], np.diff(ragged.splits)[picked]
     return _gathered(ragged, starts, lengths, 1, ragged.uniform_row_length)
 
 
 def _cut(ragged: RaggedTensor, key: slice) -> RaggedTensor:
     """Return what a slice leaves of every row."""
-    lengths, step = np.diff(ragged._splits), 1 if key.step is None else key.step
+    lengths, step = np.diff(ragged.splits), 1 if key.step is None else key.step
     least, most = (np.zeros_like(lengths), lengths) if step > 0 else (np.full_like(lengths, -1), lengths - 1)
     start = _bound(key.start, least if step > 0 else most, lengths, (least, most))
     stop = _bound(key.stop, most if step > 0 else least, lengths, (least, most))
     counts = np.maximum(0, -((start - stop) // step))
     uniform = ragged.uniform_row_length
     length = None if uniform is None else len(range(uniform)[key])
-    return _gathered(ragged, ragged._splits[:-1] + start, counts, step, length)
+    return _gathered(ragged, ragged.splits[:-1] + start, counts, step, length)
 
 
 def _bound(
@@ -96,7 +96,7 @@ def _gathered(
     ragged: RaggedTensor, starts: NDArray[Any], counts: NDArray[Any], step: int, uniform: int | None
 ) -> RaggedTensor:
     """Return rows of so many values, from where each starts."""
-    splits = np.zeros(len(counts) + 1, ragged._splits.dtype)
+    splits = np.zeros(len(counts) + 1, ragged.splits.dtype)
     np.cumsum(counts, out=splits[1:])
     picked = np.repeat(starts - step * splits[:-1], counts) + step * np.arange(splits[-1])
     return type(ragged)(_taken(ragged.values, picked), splits, uniform)

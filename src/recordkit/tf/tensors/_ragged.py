@@ -12,7 +12,7 @@ from recordkit.errors import InvalidArgumentError
 from . import _dtypes
 from ._dtypes import DType, as_dtype, of_numpy
 from ._indexing import item
-from ._shape import TensorShape, as_unknown_dims
+from ._shape import TensorShape, as_unknown_dims, first_unknown
 from ._sparse import SparseTensor
 from ._tensor import Tensor, array_of, convert_to_tensor
 
@@ -40,11 +40,11 @@ class RaggedTensor:
     [[1, 2], [-1, -1], [3, -1]]
     """
 
-    __slots__ = ("_splits", "uniform_row_length", "values")
+    __slots__ = ("splits", "uniform_row_length", "values")
 
     def __init__(self, values: Tensor | RaggedTensor, splits: NDArray[Any], uniform: int | None = None) -> None:
         self.values = values
-        self._splits = splits
+        self.splits = splits
         self.uniform_row_length = uniform
 
     @classmethod
@@ -165,7 +165,7 @@ class RaggedTensor:
     @property
     def row_splits(self) -> Tensor:
         """Where each row starts in the values, and where the last ends."""
-        return Tensor(self._splits)
+        return Tensor(self.splits)
 
     @property
     def flat_values(self) -> Tensor:
@@ -203,38 +203,38 @@ class RaggedTensor:
 
     def nrows(self, out_type: DTypeLike | None = None, name: str | None = None) -> Tensor:
         """Return how many rows there are."""
-        return Tensor(np.array(len(self), self._splits.dtype if out_type is None else as_dtype(out_type).numpy))
+        return Tensor(np.array(len(self), self.splits.dtype if out_type is None else as_dtype(out_type).numpy))
 
     def row_lengths(self, axis: int = 1, name: str | None = None) -> Tensor:
         """Return the length of every row."""
-        return Tensor(np.diff(self._splits))
+        return Tensor(np.diff(self.splits))
 
     def row_starts(self, name: str | None = None) -> Tensor:
         """Return where every row starts in the values."""
-        return Tensor(self._splits[:-1])
+        return Tensor(self.splits[:-1])
 
     def row_limits(self, name: str | None = None) -> Tensor:
         """Return where every row ends in the values."""
-        return Tensor(self._splits[1:])
+        return Tensor(self.splits[1:])
 
     def value_rowids(self, name: str | None = None) -> Tensor:
         """Return the row of every value."""
-        return Tensor(np.repeat(np.arange(len(self), dtype=self._splits.dtype), np.diff(self._splits)))
+        return Tensor(np.repeat(np.arange(len(self), dtype=self.splits.dtype), np.diff(self.splits)))
 
     def bounding_shape(self, axis: Any = None, name: str | None = None, out_type: DTypeLike | None = None) -> Tensor:
         """Return the shape that `to_tensor` would have."""
-        dtype = self._splits.dtype if out_type is None else as_dtype(out_type).numpy
+        dtype = self.splits.dtype if out_type is None else as_dtype(out_type).numpy
         sizes = np.array(self._column().to_padded(_blank(self.dtype)).shape, dtype)
         return Tensor(sizes if axis is None else sizes[axis])
 
     def with_values(self, new_values: Any) -> RaggedTensor:
         """Return the same rows of other values."""
-        return RaggedTensor(_values(new_values), self._splits, self.uniform_row_length)
+        return RaggedTensor(_values(new_values), self.splits, self.uniform_row_length)
 
     def with_row_splits_dtype(self, dtype: DTypeLike) -> RaggedTensor:
         """Return the same rows with splits of another dtype."""
         inner = self.values.with_row_splits_dtype(dtype) if isinstance(self.values, RaggedTensor) else self.values
-        return RaggedTensor(inner, self._splits.astype(as_dtype(dtype).numpy), self.uniform_row_length)
+        return RaggedTensor(inner, self.splits.astype(as_dtype(dtype).numpy), self.uniform_row_length)
 
     def with_flat_values(self, new_values: Any) -> RaggedTensor:
         """Return the same rows, down to the innermost, of other values."""
@@ -284,7 +284,7 @@ class RaggedTensor:
         return array
 
     def __len__(self) -> int:
-        return len(self._splits) - 1
+        return len(self.splits) - 1
 
     def __iter__(self) -> Iterator[Any]:
         return (self[row] for row in range(len(self)))
@@ -294,6 +294,27 @@ class RaggedTensor:
 
     def __repr__(self) -> str:
         return f"<tf.RaggedTensor {self.to_list()}>"
+
+
+class RaggedRow(Tensor):
+    """A row of a ragged tensor. A batch of such rows is ragged again, whether or not their lengths differ.
+
+    Attributes:
+        splits_dtype: The NumPy dtype of that tensor's splits.
+    """
+
+    __slots__ = ("splits_dtype",)
+
+    def __init__(self, row: Tensor, splits_dtype: np.dtype[Any]) -> None:
+        super().__init__(row._data)
+        self.splits_dtype = splits_dtype
+
+    def to_tensor(self) -> Tensor:
+        """Return the row as an ordinary tensor of unknown length."""
+        return Tensor(self._data, first_unknown(self.ndim))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RaggedRow, (Tensor(self._array), self.splits_dtype)
 
 
 def _nested(make: Callable[[Any, Any], Any], values: Any, partitions: Any) -> Any:

@@ -22,7 +22,7 @@ from ._dtypes import DType, as_dtype, of_numpy
 from ._shape import TensorShape, as_unknown_dims, unknown_elementwise, unknown_in_items
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -217,6 +217,11 @@ class Tensor(NDArrayOperatorsMixin):
         text = str(self.numpy())
         value = f"\n{text}" if "\n" in text else text
         return f"tf.Tensor({value}, shape={self.shape}, dtype={self.dtype.name})"
+
+
+def arrays_of(tensors: Iterable[Tensor]) -> list[NDArray[Any]]:
+    """Return the arrays of tensors, which share their memory."""
+    return [tensor._array for tensor in tensors]
 
 
 def static_shape(value: Any) -> StaticShape:
