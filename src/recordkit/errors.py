@@ -115,8 +115,9 @@ class RecordKitError(Exception):
 
     def _split(self, line: str) -> tuple[str, str]:
         """Return the place that a line begins with, as the facts of this error name it, and the rest of the line."""
+        path, record, offset, field = (getattr(self, name, None) for name in ("path", "record", "offset", "field"))
         at = 0
-        for part in _places(self):
+        for part in (*_places(path, record, offset), *([field] if field else [])):
             if line.startswith(f"{part}: ", at):
                 at += len(part) + 2
         return line[: max(0, at - 2)], line[at:]
@@ -126,11 +127,23 @@ class RecordKitError(Exception):
         return _rebuild, (type(self), self.args, self.__dict__)
 
 
-def _places(error: RecordKitError) -> list[str]:
-    """Return how the place of an error may be written, outermost first."""
-    path, record, offset, field = (getattr(error, name, None) for name in ("path", "record", "offset", "field"))
-    parts = [path, None if record is None else f"record {record}" + ("" if offset is None else f" at byte {offset}")]
-    return [str(part) for part in (*parts, field) if part]
+def headline_of(error: BaseException) -> str:
+    """Return the first line of an error's message, whoever raised it."""
+    return error.headline if isinstance(error, RecordKitError) else str(error).split("\n", 1)[0]
+
+
+def record_place(path: str | None, record: int | None = None, offset: int | None = None) -> str:
+    """Return the place of a record as messages print it.
+
+    >>> record_place("a.tfrecord", 3, 81)
+    'a.tfrecord: record 3 at byte 81'
+    """
+    return ": ".join(_places(path, record, offset))
+
+
+def _places(path: str | None, record: int | None, offset: int | None) -> list[str]:
+    at = "" if offset is None else f" at byte {offset}"
+    return [str(part) for part in (path, None if record is None else f"record {record}{at}") if part]
 
 
 def _rebuild(kind: type[RecordKitError], args: tuple[Any, ...], facts: dict[str, Any]) -> RecordKitError:

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, Literal, cast
 
 from recordkit import _core
 from recordkit._core import Chunk
-from recordkit.errors import CorruptRecordError
+from recordkit.errors import CorruptRecordError, record_place
 from recordkit.memory import mapped_at_most
 
 if TYPE_CHECKING:
@@ -72,19 +72,18 @@ def corrupt(fault: int, *, path: str | None, record: int, offset: int, checked: 
         checked: Whether the payloads of all records before it were checked.
     """
     kind, words = _FAULTS[fault]
-    where = f"{path}: " if path else ""
-    text = f"{where}record {record} at byte {offset}: {words}"
+    advice = ""
     if kind in CHANGED:
-        text += f"\n  {_REPLACING}"
+        advice = _REPLACING
     elif kind == "too_large":
-        text += "\n  If you trust the file, open it with a larger max_record_bytes."
+        advice = "If you trust the file, open it with a larger max_record_bytes."
     elif record:
-        text += f"\n  {before_it(record, checked=checked)}" + (
-            "." if kind == "torn_header" else "; recordkit.repair finds those behind it too."
-        )
+        more = "." if kind == "torn_header" else "; recordkit.repair finds those behind it too."
+        advice = f"{before_it(record, checked=checked)}{more}"
     elif kind == "bad_length_crc" and offset == 0:
-        text += "\n  This may not be an uncompressed TFRecord file at all."
-    return CorruptRecordError(text, path=path, record=record, offset=offset, kind=kind)
+        advice = "This may not be an uncompressed TFRecord file at all."
+    place = record_place(path, record, offset)
+    return CorruptRecordError(words, place=place, advice=advice, path=path, record=record, offset=offset, kind=kind)
 
 
 _REPLACING = (
@@ -103,17 +102,17 @@ def cut_short(path: str | None, had: int, size: int, *, record: int | None, offs
         record: The number of the record that reading came to, if that is known.
         offset: Where it starts.
     """
-    where = f"{path}: " if path else ""
-    place = f"record {record} at byte {offset}: " if record is not None and offset is not None else ""
-    text = f"{where}{place}the file became shorter while it was read: it had {had} bytes, and has {size} now"
-    return CorruptRecordError(f"{text}\n  {_REPLACING}", path=path, record=record, offset=offset, kind="cut_short")
+    place = record_place(path) if offset is None else record_place(path, record, offset)
+    words = f"the file became shorter while it was read: it had {had} bytes, and has {size} now"
+    return CorruptRecordError(
+        words, place=place, advice=_REPLACING, path=path, record=record, offset=offset, kind="cut_short"
+    )
 
 
 def written_over(path: str | None) -> CorruptRecordError:
     """Return the error for a file that has other bytes than those that were read before."""
-    where = f"{path}: " if path else ""
-    text = f"{where}the file was written over while it was read\n  {_REPLACING}"
-    return CorruptRecordError(text, path=path, kind="written_over")
+    words = "the file was written over while it was read"
+    return CorruptRecordError(words, place=record_place(path), advice=_REPLACING, path=path, kind="written_over")
 
 
 def before_it(records: int, *, checked: bool) -> str:

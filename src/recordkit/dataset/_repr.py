@@ -43,7 +43,7 @@ def _fields(dataset: Dataset) -> Iterator[str]:
     try:
         schema = dataset.schema
     except RecordKitError as error:
-        yield f"  {str(error).partition(chr(10))[0]}"
+        yield f"  {error.headline}"
         return
     if schema is None:
         yield "  payloads, which are no Examples"

@@ -313,8 +313,8 @@ class RecordSequence:
     def _tell(self, file: RecordFile, record: int, error: SchemaError | CorruptRecordError) -> None:
         offsets, lengths = file.places()
         kind = getattr(error, "kind", None) or ("malformed" if isinstance(error, CorruptRecordError) else "schema")
-        words = str(error).partition("\n")[0]
-        self.log.tell(Damage(file.name, kind, record, int(offsets[record]), int(lengths[record]), words))
+        offset, length = int(offsets[record]), int(lengths[record])
+        self.log.tell(Damage.from_error(error, file.name, kind=kind, record=record, offset=offset, length=length))
 
     def digest_of(self, file: RecordFile) -> str:
         """Return what tells the records of a file from all others, those that are deleted included."""

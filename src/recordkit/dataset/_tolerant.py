@@ -63,11 +63,11 @@ class TolerantDecoder:
 
     def _tell(self, bad: RecordRange, error: SchemaError | CorruptRecordError) -> None:
         kind = "malformed" if isinstance(error, CorruptRecordError) else "schema"
-        words = str(error).partition("\n")[0]
-        if isinstance(error, CorruptRecordError):  # which names a place, and one among those that are left
-            words = words.partition(f" at byte {error.offset}: ")[2] or words
-        number, chunk = int(bad.record_numbers(0, 1)[0]), bad.chunk
-        self.log.tell(Damage(bad.path or "", kind, number, chunk.file_offset, chunk.nbytes, words))
+        number, chunk = int(bad.record_numbers(0, 1)[0]), bad.chunk  # the error's number is one among those left
+        damage = Damage.from_error(
+            error, bad.path or "", kind=kind, record=number, offset=chunk.file_offset, length=chunk.nbytes
+        )
+        self.log.tell(damage)
 
     def row(self, part: RecordRange) -> Any:
         """Return what the first record of a part makes."""

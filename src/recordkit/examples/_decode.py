@@ -13,7 +13,7 @@ import numpy as np
 
 from recordkit import _core
 from recordkit.columns import BytesColumn
-from recordkit.errors import CorruptRecordError, MalformedPayloadError, SchemaError
+from recordkit.errors import CorruptRecordError, MalformedPayloadError, SchemaError, record_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -290,9 +290,11 @@ class Decoder:
         found = ("", "", "nothing", _KINDS[found_kind], f"{found_count} values")[what]
         if what == 3 and found_kind == 0:
             found = "a step with no kind set"
-        where = f"{path}: record {number}" if path else f"record {number}"
-        text = f"{feature.name}: expected {expected}, found {found}\n  In {where} at byte {int(chunk.offsets[record])}."
-        return SchemaError(text, field=feature.name, record=number, path=path, expected=expected, found=found)
+        where = f"In {record_place(path, number, int(chunk.offsets[record]))}."
+        text = f"{feature.name}: expected {expected}, found {found}"
+        return SchemaError(
+            text, where=where, field=feature.name, record=number, path=path, expected=expected, found=found
+        )
 
 
 def _expectation(feature: Feature) -> str:
@@ -307,15 +309,18 @@ def _malformed(
     chunk: Chunk, record: int, wire: int, byte: int, path: str | None, field: str | None = None
 ) -> CorruptRecordError:
     number, offset = chunk.first_record + record, int(chunk.offsets[record])
-    where = f"{path}: " if path else ""
     inside = f" in {field!r}" if field else ""
-    text = (
-        f"{where}record {number} at byte {offset}: the payload is not a well-formed Example: "
-        f"{_WIRE_FAULTS[wire]}, at byte {byte} of {len(chunk[record])}{inside}\n"
-        f"  Its checksum is right, so it was written like this; it may hold another kind of message."
-    )
+    at = f"at byte {byte} of {len(chunk[record])}{inside}"
     return MalformedPayloadError(
-        text, path=path, record=number, offset=offset, byte=byte, kind="malformed", field=field
+        f"the payload is not a well-formed Example: {_WIRE_FAULTS[wire]}, {at}",
+        place=record_place(path, number, offset),
+        advice="Its checksum is right, so it was written like this; it may hold another kind of message.",
+        path=path,
+        record=number,
+        offset=offset,
+        byte=byte,
+        kind="malformed",
+        field=field,
     )
 
 

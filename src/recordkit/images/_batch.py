@@ -279,6 +279,4 @@ def _other_channels(place: int, expected: int, found: int) -> _Refusal:
 
 def _named(error: _Refusal, place: int) -> _Refusal:
     """Return an error that says which picture of the batch it is about."""
-    error.args = (f"picture {place}: {error}",)
-    error.record = place
-    return error
+    return error.but(place=f"picture {place}", record=place)

@@ -226,9 +226,9 @@ class DecodeImages:
         try:
             return _pixels(images.decode_batch(_encoded(column), self.size, **dict(self.options)))
         except CorruptRecordError as error:
-            where = "" if error.record is None else f"{place(int(piece.ends[error.record]) - 1)}: "
-            message = f"{where}{self.field}: {error}"
-            raise CorruptRecordError(message, record=error.record) from error
+            where = [] if error.record is None else [place(int(piece.ends[error.record]) - 1)]
+            inside = ": ".join([*where, self.field, error.place])
+            raise CorruptRecordError(error.summary, place=inside, advice=error.advice, record=error.record) from error
 
     def _in_batch(self, batch: Batch) -> Batch:
         alone = TracedElements(batch, range(1, len(batch) + 1), len(batch))

@@ -38,12 +38,16 @@ def unfit(name: str, expected: str, misfit: Misfit, *, row: int | None = None) -
     age: expected int8, found 300
       In row 4. int8 holds -128 to 127.
     """
-    hints = [f"In row {row}."] if row is not None else []
-    hints += [misfit.advice] if misfit.advice else []
-    message = f"{name}: expected {expected}, found {misfit.found}"
-    if hints:
-        message += f"\n  {' '.join(hints)}"
-    return SchemaError(message, field=name, record=row, expected=expected, found=misfit.found)
+    return SchemaError(
+        f"expected {expected}, found {misfit.found}",
+        place=name,
+        where="" if row is None else f"In row {row}.",
+        advice=misfit.advice,
+        field=name,
+        record=row,
+        expected=expected,
+        found=misfit.found,
+    )
 
 
 def unreadable(
@@ -55,9 +59,17 @@ def unreadable(
     age: expected uint8, found 300
       In record 7 of a.tfrecord. Declare it wider.
     """
-    where = f"In record {record}" + (f" of {path}." if path else ".")
-    message = f"{name}: expected {expected}, found {found}\n  {where} {advice}".rstrip()
-    return SchemaError(message, field=name, record=record, path=path, expected=expected, found=found)
+    return SchemaError(
+        f"expected {expected}, found {found}",
+        place=name,
+        where=f"In record {record}" + (f" of {path}." if path else "."),
+        advice=advice,
+        field=name,
+        record=record,
+        path=path,
+        expected=expected,
+        found=found,
+    )
 
 
 def unknown_name(name: str, known: Iterable[str], *, what: str = "the schema") -> SchemaError:

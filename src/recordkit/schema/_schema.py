@@ -145,7 +145,7 @@ class Schema:
             try:
                 encoder.append(row)
             except SchemaError as error:
-                raise _in_row(error, number) from None
+                raise error.but(record=number, where=f"In row {number}.") from None
         return encoder.take()
 
     def encode(
@@ -426,10 +426,3 @@ class Schema:
 
 def _restored(fields: Mapping[str, AnyField], sequences: Mapping[str, AnyField]) -> Schema:
     return Schema(fields, sequences=sequences)
-
-
-def _in_row(error: SchemaError, row: int) -> SchemaError:
-    """Return the error about one row with the row named."""
-    first, _, rest = str(error).partition("\n  ")
-    message = f"{first}\n  In row {row}. {rest}".rstrip()
-    return SchemaError(message, field=error.field, record=row, expected=error.expected, found=error.found)

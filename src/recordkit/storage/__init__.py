@@ -11,7 +11,7 @@ from ._compression import Compression, library_name
 from ._create import append, begin_run, create, discard, quarantined, write
 from ._damage import Damage
 from ._disk import permissions_of
-from ._explain import diagnosed, how_to_accept, unstable_words
+from ._explain import advice_of, diagnosed, unstable_words
 from ._facts import new_digest
 from ._fetch import InMemory, fetch, fetch_later
 from ._index import BLOCK, Fingerprint, Index
@@ -76,6 +76,7 @@ __all__ = [
     "Stream",
     "Writer",
     "Written",
+    "advice_of",
     "append",
     "begin_run",
     "beside",
@@ -94,7 +95,6 @@ __all__ = [
     "files_at_once",
     "foreign_library_name",
     "given_file",
-    "how_to_accept",
     "inside",
     "is_lone_file",
     "is_named_so",

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
-if TYPE_CHECKING:
-    from recordkit.errors import CorruptRecordError
+from recordkit.errors import RecordKitError, headline_of
 
 _FRAMED: Final = ("bad_payload_crc", "too_large")  # the header is sound, so these are records and count as such
 
@@ -38,22 +37,44 @@ class Damage:
     raw: bool = False
 
     @classmethod
-    def from_error(cls, error: CorruptRecordError, path: str) -> Self:
-        """Return what an error of a reader says.
+    def from_error(
+        cls,
+        error: Exception,
+        path: str,
+        *,
+        kind: str | None = None,
+        record: int | None = None,
+        offset: int | None = None,
+        length: int = 0,
+        raw: bool = False,
+    ) -> Self:
+        """Return the damage that an error is about. What is not given is what the error says.
 
         >>> from recordkit.errors import CorruptRecordError
-        >>> error = CorruptRecordError("a: record 7 at byte 189: torn", path="a", record=7, offset=189, kind="torn")
-        >>> print(Damage.from_error(error, "a"))
-        a: record 7 at byte 189: torn
+        >>> error = CorruptRecordError("a.tfrecord: record 7: its length is wrong", path="a.tfrecord", record=7)
+        >>> print(Damage.from_error(error, "a.tfrecord", offset=189))
+        a.tfrecord: record 7 at byte 189: its length is wrong
         """
-        words = error.summary if error.field is None else f"{error.field}: {error.summary}"
-        return cls(path, error.kind or "damaged", error.record or 0, error.offset or 0, 0, words)
+        facts = vars(error)
+        record = facts.get("record") if record is None else record
+        offset = facts.get("offset") if offset is None else offset
+        words = headline_of(error)
+        if isinstance(error, RecordKitError):
+            field = facts.get("field")
+            named = field is not None and f": {error.place}".endswith(f": {field}")
+            words = f"{field}: {error.summary}" if named else error.summary
+        return cls(path, kind or facts.get("kind") or "damaged", record or 0, offset or 0, length, words, raw)
 
     @property
     def next_record(self) -> int:
         """The number of the next record behind it."""
         return self.record + (self.kind in _FRAMED)
 
-    def __str__(self) -> str:
+    @property
+    def line(self) -> str:
+        """What is wrong and where in the file, without the file."""
         place = "uncompressed byte" if self.raw else "byte"
-        return f"{self.path}: record {self.record} at {place} {self.offset}: {self.words}"
+        return f"record {self.record} at {place} {self.offset}: {self.words}"
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.line}"

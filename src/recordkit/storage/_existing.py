@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from recordkit import _core, records
-from recordkit.errors import CorruptRecordError, StorageError
+from recordkit.errors import CorruptRecordError, StorageError, record_place
 from recordkit.schema import Schema
 
 from . import _names
@@ -281,11 +281,11 @@ def _members(path: Path) -> tuple[list[tuple[int, int]], int, int, Literal["whol
 
 def _unsound(path: Path, error: CorruptRecordError) -> StorageError:
     # The reader names a plain file itself; of a gzip file it sees only what comes out.
-    first = str(error).partition("\n")[0].removeprefix(f"{path}: ")
     torn = error.kind in ("torn_header", "torn_payload")
     advice = (
         "Pass cut_torn_tail=True to cut it off and append behind the records before it."
         if torn
         else "Records behind damage would be lost with it: rescue the file first (recordkit.records.salvage)."
     )
-    return StorageError(f"{path}: {first}\n  {advice}", path=str(path))
+    place = record_place(str(path), error.record, error.offset)
+    return StorageError(error.summary, place=place, advice=advice, path=str(path))

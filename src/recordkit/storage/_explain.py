@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from recordkit import _core, records
-from recordkit.errors import CorruptRecordError
+from recordkit.errors import CorruptRecordError, record_place
 from recordkit.records import NO_LIMIT
 
 if TYPE_CHECKING:
@@ -45,20 +45,15 @@ def explain(
     if error.kind not in ("torn_header", "bad_length_crc", "torn_payload", "bad_payload_crc") or error.offset is None:
         return error
     plain = compression is None
-    where = f"{file.name}: record {error.record} at byte {error.offset}"
     if plain and _is_sound(file, error.offset):
+        place = record_place(file.name, error.record, error.offset)
         words = unstable_words(error, still_there=True).replace(", and kept", "")
         advice = "Read it again, and look at the system's log (dmesg) if that happens more than once."
-        return _again(error, f"{where}: {words}\n  {advice}", "unstable_read")
-    first = str(error).partition("\n")[0]
+        return error.but(place=place, summary=words, advice=advice, kind="unstable_read")
     if plain and (error.record, error.offset) == (0, 0) and (found := diagnosed(file)) is not None:
-        return _again(error, f"{first}\n  {found.words}{how_to_accept(file.name, found.kind)}", error.kind)
+        return error.but(advice="\n".join(advice_of(found, file.name)))
     known = f"{records.before_it(error.record, checked=checked)}. " if error.record else ""
-    return _again(
-        error,
-        f"{first}\n  {known}recordkit.repair({file.name!r}, ...) writes every sound record to a new file.",
-        error.kind,
-    )
+    return error.but(advice=f"{known}recordkit.repair({file.name!r}, ...) writes every sound record to a new file.")
 
 
 def _is_sound(file: ByteFile, offset: int) -> bool:
@@ -79,15 +74,10 @@ def diagnosed(file: ByteFile) -> records.Diagnosis | None:
     return records.diagnose(file.read_at(0, file.size if whole else _DIAGNOSED), whole=whole)
 
 
-def how_to_accept(path: str, kind: str) -> str:
-    """Return a line that names the next step, if there is one."""
-    return (
-        f"\n  To take them all the same: recordkit.repair({path!r}, ..., accept={kind!r})" if kind in ACCEPTED else ""
-    )
-
-
-def _again(error: CorruptRecordError, message: str, kind: str | None) -> CorruptRecordError:
-    return CorruptRecordError(message, path=error.path, record=error.record, offset=error.offset, kind=kind)
+def advice_of(found: records.Diagnosis, path: str) -> list[str]:
+    """Return what is wrong with every record of a file, and the next step, if there is one."""
+    take = f"To take them all the same: recordkit.repair({path!r}, ..., accept={found.kind!r})"
+    return [found.words, take] if found.kind in ACCEPTED else [found.words]
 
 
 def unstable_words(fault: CorruptRecordError, *, still_there: bool) -> str:

@@ -229,7 +229,7 @@ class Index:
         try:
             return os.fdopen(open_regular(self._source), "rb", buffering)
         except StorageError as error:
-            raise ValueError(str(error).partition("\n")[0]) from None
+            raise ValueError(error.headline) from None
 
     def block(self, number: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Return where the records of a block start, and how long their frames are.

@@ -22,21 +22,12 @@ def at_row(error: SchemaError, first: int) -> SchemaError:
     if error.record is None or not first:
         return error
     number = error.record + first
-    message = str(error).replace(f"row {error.record}.", f"row {number:,}.")
-    return SchemaError(
-        message, field=error.field, record=number, path=error.path, expected=error.expected, found=error.found
-    )
+    return error.but(record=number, where=error.where.replace(f"row {error.record}.", f"row {number:,}."))
 
 
 def with_row(error: SchemaError, number: int) -> SchemaError:
     """Return an error about one row with its number."""
-    first, _, rest = str(error).partition("\n  ")
-    # A payload was looked at by itself, as a file of one record.
-    rest = rest.removeprefix("In record 0 at byte 0.").lstrip()
-    message = f"{first}\n  In row {number:,}. {rest}".rstrip()
-    return SchemaError(
-        message, field=error.field, record=number, path=error.path, expected=error.expected, found=error.found
-    )
+    return error.but(record=number, where=f"In row {number:,}.")
 
 
 def batch_rows(columns: Mapping[str, Any] | Batch, valid: Mapping[str, NDArray[np.bool_]]) -> Iterator[dict[str, Any]]:

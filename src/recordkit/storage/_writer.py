@@ -295,9 +295,8 @@ class Writer:
     def _explained(self, error: SchemaError) -> SchemaError:
         if self._declared or self._schema is None:
             return error
-        facts = {name: getattr(error, name) for name in ("field", "record", "path", "expected", "found")}
         note = "The first rows have defined the schema; pass schema= to declare another."
-        return SchemaError(f"{error}{' ' if chr(10) in str(error) else chr(10) + '  '}{note}", **facts)
+        return error.but(advice=f"{error.advice} {note}".lstrip())
 
     # --- From rows to chunks
 

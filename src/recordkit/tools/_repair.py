@@ -17,7 +17,7 @@ from recordkit.filesystems import fitting, given_path, is_folder, mode_of
 from recordkit.storage import Manifest, _disk, _names, create
 from recordkit.storage._bytes import LocalFile
 from recordkit.storage._damage import Damage
-from recordkit.storage._explain import diagnosed, how_to_accept
+from recordkit.storage._explain import advice_of, diagnosed
 from recordkit.storage._publish import pending
 from recordkit.storage._segments import Gap, segments
 from recordkit.storage._side_json import to_bytes
@@ -79,7 +79,7 @@ class Repaired:
         elif self.lost:
             lines.append(f"{format_size(self.lost_bytes)} lost in {counted(len(self.lost), 'place')}")
         damages = sorted((*self.lost, *self.notes), key=lambda damage: (damage.record, damage.offset))
-        lines += [str(damage).removeprefix(f"{damage.path}: ") for damage in damages[:_SHOWN]]
+        lines += [damage.line for damage in damages[:_SHOWN]]
         if damages[_SHOWN:]:
             lines.append(f"and {len(damages) - _SHOWN:,} more")
         return "\n  ".join(line.strip() for line in lines)
@@ -150,7 +150,7 @@ def repair(
                         writer.write_chunk(item)
     finally:
         file.close()
-    advice = None if wrong is None else str(wrong).removeprefix(f"{file.name}: ")
+    advice = None if wrong is None else f"{wrong.summary}\n  {wrong.advice}"
     repaired = Repaired(str(source), str(target), writer.close().records, *_sorted(damages), advice)
     _write_list(target, repaired)
     return repaired
@@ -232,7 +232,7 @@ def _schema_of(source: Path) -> Schema | None:
 def _reason(file: LocalFile) -> str | None:
     """Return the one reason why no record is sound and what to do about it, if there is one."""
     found = diagnosed(file)
-    return None if found is None else f"{found.words}{how_to_accept(file.name, found.kind)}"
+    return None if found is None else "\n  ".join(advice_of(found, file.name))
 
 
 def _accepted(file: LocalFile, compression: Compression, accept: Accept) -> Iterator[Chunk]:

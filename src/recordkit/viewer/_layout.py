@@ -23,7 +23,7 @@ def layout(chunk: Chunk) -> dict[str, Any]:
     payload = chunk[0]
     survey = examples.survey(chunk, 0, 1)
     if survey.message == "other":
-        return {"message": "other", "problem": str(survey.problem).partition("\n")[0], "features": []}
+        return {"message": "other", "problem": survey.problem.headline if survey.problem else "", "features": []}
     if len(payload) > _MOST_BYTES:
         return {"message": survey.message, "features": []}
     facts = {**survey.features, **survey.lists}

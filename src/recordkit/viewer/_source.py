@@ -119,8 +119,7 @@ class Source:
             shard.prepare(step)
         except (RecordKitError, OSError, ValueError) as error:
             # A file that cannot be read at all is shown with no records, and with the reason.
-            name = shard.file.name
-            shard.tell(Damage.from_error(CorruptRecordError(str(error), path=name, kind="unreadable"), name))
+            shard.tell(Damage.from_error(error, shard.file.name, kind="unreadable"))
             shard.count = 0
         with self._ready:
             self._ready.notify_all()

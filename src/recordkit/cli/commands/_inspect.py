@@ -170,7 +170,7 @@ def _schema(dataset: Dataset, survey: Survey, chunk: Chunk) -> tuple[Schema | No
     try:
         return Schema.infer(chunk), None
     except SchemaError as error:
-        return None, str(error).partition("\n")[0]
+        return None, error.headline
 
 
 def _stats(schema: Schema, batches: Iterable[Batch]) -> tuple[Stats | None, str | None]:
@@ -179,7 +179,7 @@ def _stats(schema: Schema, batches: Iterable[Batch]) -> tuple[Stats | None, str 
         for batch in batches:
             accumulator.add(batch)
     except RecordKitError as error:
-        return None, str(error).partition("\n")[0]
+        return None, error.headline
     return accumulator.result(), None
 
 

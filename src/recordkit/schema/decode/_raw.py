@@ -125,8 +125,7 @@ def _parsed(part: Part, item: int, message: bytes | str) -> NDArray[Any]:
     try:
         return parse_tensor(message)
     except SchemaError as error:
-        found, _, advice = str(error).partition("\n  ")
-        raise part.fault(item, found, advice=advice) from None
+        raise part.fault(item, error.headline, advice=error.advice) from None
 
 
 def _tensor_dtype(array: NDArray[Any]) -> str:

@@ -110,15 +110,9 @@ def _join_rows(layout: Layout, rows: Sequence[Any], valid: NDArray[np.bool_] | N
         absent = (valid is not None and not valid[row]) or (value is None and layout.field.optional)
         try:
             items.append(None if absent else convert(value))
-        except ValueError as error:
-            raise _in_row(error, row) from None
+        except SchemaError as error:
+            raise error.but(record=row, where=f"In row {row}.") from None
     return join(layout, items)
-
-
-def _in_row(error: Any, row: int) -> SchemaError:
-    """Return the error about one row's value with the row named."""
-    misfit = Misfit(found=error.found, advice=str(error).partition("\n  ")[2])
-    return unfit(error.field, error.expected, misfit, row=row)
 
 
 def _steps_converter(layout: Layout) -> Converter:

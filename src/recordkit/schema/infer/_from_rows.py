@@ -29,8 +29,8 @@ def fields_of_rows(rows: Iterable[Mapping[str, Any]]) -> dict[str, Field]:
     count = 0
     for count, row in enumerate(rows, 1):
         if not isinstance(row, Mapping):
-            message = f"a row is a dict of field names and values, found {type(row).__name__}\n  In row {count - 1}."
-            raise SchemaError(message, record=count - 1)
+            message = f"a row is a dict of field names and values, found {type(row).__name__}"
+            raise SchemaError(message, where=f"In row {count - 1}.", record=count - 1)
         for name, value in _named_values(row, ""):
             seen.setdefault(name, _Seen(name)).add(value, count - 1)
     if not count:
@@ -109,11 +109,9 @@ class _Seen:
         if self.shape is None:
             self.shape = shape
         elif len(self.shape) != len(shape):
-            message = (
-                f"{self.name}: arrays of {len(self.shape)} and of {len(shape)} dimensions\n"
-                f"  The latter in row {row}. A field has one number of dimensions; declare a schema to say which."
-            )
-            raise SchemaError(message, field=self.name, record=row)
+            words = f"arrays of {len(self.shape)} and of {len(shape)} dimensions"
+            advice = "A field has one number of dimensions; declare a schema to say which."
+            raise self._unfit(words, advice, row, "The latter in")
         else:
             self.shape = tuple(one if one == other else None for one, other in zip(self.shape, shape, strict=True))
 
@@ -124,11 +122,8 @@ class _Seen:
         # Whole numbers among Python floats are floats that happen to be whole.
         if {dtype, self.dtype} == {"int64", "float32"} and self.python_float:
             return "float32"
-        message = (
-            f"{self.name}: {self.dtype} and {dtype} in one field\n"
-            f"  The latter in row {row}. Convert the values, or declare a schema to say which."
-        )
-        raise SchemaError(message, field=self.name, record=row)
+        words = f"{self.dtype} and {dtype} in one field"
+        raise self._unfit(words, "Convert the values, or declare a schema to say which.", row, "The latter in")
 
     def _type_of(self, value: Any, row: int) -> tuple[str | None, tuple[int, ...]]:
         if isinstance(value, BytesColumn):
@@ -147,8 +142,8 @@ class _Seen:
             array = np.asarray(value)
             return _name(self.name, array.dtype), array.shape
         if dtype is None:
-            message = f"{self.name}: a {type(value).__name__} is not a value a record can hold\n  In row {row}."
-            raise SchemaError(message, field=self.name, record=row, found=quoted(value))
+            message = f"{self.name}: a {type(value).__name__} is not a value a record can hold"
+            raise SchemaError(message, where=f"In row {row}.", field=self.name, record=row, found=quoted(value))
         self.python_float |= isinstance(value, float)
         return dtype, ()
 
@@ -156,19 +151,17 @@ class _Seen:
         """Return the dtype and shape of nested lists, from those of what they hold."""
         inner = [self._type_of(item, row) for item in value if item is not None]
         if len(inner) != len(value):
-            message = f"{self.name}: None inside a list\n  In row {row}. Only a whole field can be missing."
-            raise SchemaError(message, field=self.name, record=row)
+            words = "None inside a list"
+            raise self._unfit(words, "Only a whole field can be missing.", row)
         if len({shape for _, shape in inner}) > 1:
-            message = (
-                f"{self.name}: lists of differing lengths inside one another\n  In row {row}. Pad or flatten them."
-            )
-            raise SchemaError(message, field=self.name, record=row)
+            words = "lists of differing lengths inside one another"
+            raise self._unfit(words, "Pad or flatten them.", row)
         dtypes = {dtype for dtype, _ in inner if dtype is not None}
         if dtypes == {"int64", "float32"} and self.python_float:
             dtypes = {"float32"}
         if len(dtypes) > 1:
-            message = f"{self.name}: {' and '.join(sorted(dtypes))} in one list\n  In row {row}. Convert the values."
-            raise SchemaError(message, field=self.name, record=row)
+            words = f"{' and '.join(sorted(dtypes))} in one list"
+            raise self._unfit(words, "Convert the values.", row)
         return (dtypes.pop() if dtypes else None), (len(value), *(inner[0][1] if inner else ()))
 
     def _note_picture(self, value: bytes) -> None:
@@ -189,6 +182,10 @@ class _Seen:
         if dtype == "float32" and self.python_float:
             _say_floats_are_float32()
         return field_from_parts(dtype, self.shape, optional=self.present < rows)
+
+    def _unfit(self, words: str, advice: str, row: int, where: str = "In") -> SchemaError:
+        where = f"{where} row {row}."
+        return SchemaError(words, place=self.name, where=where, advice=advice, field=self.name, record=row)
 
 
 def _time(value: Any) -> str | None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recordkit import dtypes
+from recordkit.errors import SchemaError
 from recordkit.schema._errors import Misfit
 from recordkit.wording import quoted
 
@@ -63,9 +64,8 @@ def _source_name(source: np.dtype[Any], dtype: str) -> str:
         raise Misfit(found=dtypes.name_of(source), advice="Only string and bytes fields take text.")
     try:
         return dtypes.name_of(source)
-    except ValueError as error:
-        _, _, hint = str(error).partition("\n  ")
-        advice = "Give each part a field of its own." if source.fields else hint
+    except SchemaError as error:
+        advice = "Give each part a field of its own." if source.fields else error.advice
         raise Misfit(found=source.name, advice=advice) from None
 
 

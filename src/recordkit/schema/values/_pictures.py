@@ -45,7 +45,7 @@ def _encoded(array: Any, kind: str, quality: int | None) -> bytes:
     try:
         return images.encode(array, cast("images.Kind", kind), quality=quality)
     except SchemaError as error:
-        advice = str(error).partition("\n  ")[2]
+        advice = error.advice
         if np.ndim(array) > 3:
             advice = f"For several pictures in one field, declare their number or ?, such as {kind}[?]."
         raise Misfit(error.found or "", f"A {kind} takes {error.expected}. {advice}") from None

@@ -265,4 +265,4 @@ def _deep(data: bytes, channels: int) -> Any:
 
 
 def _malformed(error: CorruptRecordError) -> MalformedPayloadError:
-    return MalformedPayloadError(str(error).removeprefix("picture 0: "))
+    return MalformedPayloadError(error.summary, advice=error.advice)

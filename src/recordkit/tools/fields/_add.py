@@ -16,7 +16,7 @@ import numpy as np
 from recordkit import _core
 from recordkit.dataset import Dataset, RecordRange, baked_chunk, decoder_for, living, open, physical, rewritten_chunk  # noqa: A004
 from recordkit.engines import AUTO, Workers
-from recordkit.errors import SchemaError, StorageError, TargetExistsError
+from recordkit.errors import SchemaError, StorageError, TargetExistsError, record_place
 from recordkit.filesystems import given_path
 from recordkit.schema import Schema
 from recordkit.storage import (
@@ -263,9 +263,8 @@ def _advising(folder: Path) -> Iterator[None]:
     except StorageError as error:
         if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise
-        words, _, _ = str(error).partition("\n")
-        message = f"{words}\n  For data that may not be written to, say where to keep it: overlay=."
-        raise StorageError(message, path=str(folder), errno=error.errno) from error
+        advice = "For data that may not be written to, say where to keep it: overlay=."
+        raise error.but(advice=advice, path=str(folder)) from error
 
 
 def origin_of(path: Any, dataset: Dataset, out: Any) -> _jobs.Origin | None:
@@ -442,26 +441,23 @@ def fitting(
             schema.encode({source.name: cut(column, row, 1)}, 1)
         except SchemaError as error:
             good[row] = False
-            failures.append(Failure(first + row, str(error).partition("\n")[0]))
+            failures.append(Failure(first + row, error.headline))
     return [column[row] if good[row] else None for row in range(count)], good
 
 
 def named(error: SchemaError, path: str | None, numbers: NDArray[np.int64], row: int | None) -> SchemaError:
     """Return an error about one of some records with its file and its number there."""
-    words, _, advice = str(error).partition("\n")
-    where = f"{path}: "
+    words, record, where = error.summary, None if row is None else int(numbers[row]), error.where
+    place = record_place(path, record)
     if row is not None:
-        where = f"{path}: record {numbers[row]}: "
         words = words.replace(f" failed on record {error.record}:", " failed:")
         if of_many := re.search(r" failed on records (\d+) to (\d+):", words):
             last = row + int(of_many[2]) - int(of_many[1])
-            where = f"{path}: "
+            place = record_place(path)
             words = words.replace(of_many[0], f" failed on records {numbers[row]} to {numbers[last]}:")
-        words = words.replace(f": record {error.record} ", ": it ")
-        advice = advice.replace(f"In row {row}.", "").strip()
-    message = where + words + (f"\n  {advice.strip()}" if advice else "")
-    record = None if row is None else int(numbers[row])
-    return SchemaError(message, field=error.field, record=record, path=path, expected=error.expected, found=error.found)
+        words, where = words.replace(f"record {error.record} ", "it "), ""
+    place = ": ".join(part for part in (place, error.place) if part)
+    return error.but(place=place, summary=words, where=where, record=record, path=path)
 
 
 class _Slices:

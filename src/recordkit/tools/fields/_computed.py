@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from recordkit import progress
 from recordkit.columns import Batch
-from recordkit.errors import SchemaError
+from recordkit.errors import SchemaError, headline_of
 
 from ._bound import Failure, one_field, value_mask
 from ._pieces import cut_batch, only, or_optional
@@ -75,9 +75,8 @@ def _check_reads(name: str, reads: Sequence[str], schema: Schema) -> None:
         try:
             schema.select(read)
         except SchemaError as error:
-            hint = str(error).partition("\n")[2]
-            message = f"{name}: reads {read!r}, which is not in the dataset\n{hint}"
-            raise SchemaError(message, field=name) from None
+            message = f"{name}: reads {read!r}, which is not in the dataset"
+            raise SchemaError(message, advice=error.advice, field=name) from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,6 +167,6 @@ class _OfFunction:
 
 def words_of(error: Exception) -> str:
     """Return an exception in one line, short enough not to be a payload."""
-    text = str(error).partition("\n")[0]
+    text = headline_of(error)
     text = text if len(text) <= 200 else f"{text[:200]}..."
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

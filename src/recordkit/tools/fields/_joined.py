@@ -152,9 +152,7 @@ def _otherwise(name: str, typed: AnyField, source: Joined, values: Filled) -> tu
     try:
         return one_row(name, typed, source.default), True
     except SchemaError as error:
-        first, _, rest = str(error).partition("\n")
-        message = f"{first} as the default\n{rest}".rstrip()
-        raise SchemaError(message, field=name, expected=error.expected, found=error.found) from None
+        raise error.but(summary=f"{error.summary} as the default", field=name) from None
 
 
 @dataclass(frozen=True, eq=False, repr=False)

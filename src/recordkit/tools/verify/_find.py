@@ -124,8 +124,7 @@ class _Finder:
             try:
                 self.one(text)
             except StorageError as error:
-                words = str(error).partition("\n")[0].removeprefix(f"{text}: ")
-                self.found.candidates.append(Candidate(LocalFile(Path(text)), missing=words))
+                self.found.candidates.append(Candidate(LocalFile(Path(text)), missing=error.summary))
         if all(candidate.missing for candidate in self.found.candidates):
             raise first
 
@@ -176,10 +175,10 @@ class _Finder:
     def _problem(self, error: StorageError, text: str, kind: str = "incomplete") -> None:
         if error.errno in _disk.TOO_MANY_CODES:
             raise error  # which says nothing of the dataset
-        path, words = error.path or text, str(error).partition("\n")[0]
+        path = error.path or text
         if any(problem.path == path for problem in self.found.problems):
             return  # a manifest that cannot be read was told already
-        self.found.problems.append(Problem(path, kind, words.removeprefix(f"{path}: ")))
+        self.found.problems.append(Problem(path, kind, error.summary))
 
 
 def _there(text: str) -> list[Path]:

@@ -31,10 +31,10 @@ from recordkit.storage import (
     PipeFile,
     Sequential,
     _disk,
+    advice_of,
     check_uncut,
     compression_of,
     diagnosed,
-    how_to_accept,
     members_of,
     unstable_words,
     walk,
@@ -77,30 +77,25 @@ def verify_file(
     """
     name = candidate.file.name
     if candidate.missing is not None:
-        return _failed(name, "missing", "missing", candidate.missing)
+        return FileReport(name, "missing", damage=(Damage(name, "missing", 0, 0, 0, candidate.missing),))
     try:
         with_compression = compression_of(candidate.file)
         return _Check(candidate, with_compression, payloads(name, with_compression), tell).report(threads)
     except WrongFileError as error:
-        first, _, advice = str(error).partition("\n  ")
-        report = _failed(name, "wrong_file", error.kind or "wrong_file", first.removeprefix(f"{name}: "), advice)
+        damage = Damage.from_error(error, name, kind=error.kind or "wrong_file")
+        report = FileReport(name, "wrong_file", damage=(damage,), notes=(error.advice,) if error.advice else ())
     except CorruptRecordError:
         raise  # a fault of ours: all of them are reported
     except OSError as error:
         if error.errno in _disk.TOO_MANY_CODES:
             message = f"{name}: cannot be verified: {os.strerror(error.errno)}\n  {_disk.TOO_MANY}"
             raise StorageError(message, path=name, errno=error.errno) from None
-        gone = error.errno == errno.ENOENT
-        words = str(error).partition("\n")[0].removeprefix(f"{name}: ")
-        report = _failed(name, "missing" if gone else "unreadable", "missing" if gone else "unreadable", words)
+        verdict: Verdict = "missing" if error.errno == errno.ENOENT else "unreadable"
+        report = FileReport(name, verdict, damage=(Damage.from_error(error, name, kind=verdict),))
     finally:
         if isinstance(candidate.file, LocalFile):
             candidate.file.close()
     return report
-
-
-def _failed(path: str, verdict: Verdict, kind: str, words: str, advice: str = "") -> FileReport:
-    return FileReport(path, verdict, damage=(Damage(path, kind, 0, 0, 0, words),), notes=(advice,) if advice else ())
 
 
 class _Check:
@@ -344,8 +339,7 @@ class _Check:
             self._notes.append(found.words)
             return False
         self._damage.append(Damage(self._file.name, found.kind, 0, 0, source.size, found.words, self._raw))
-        if advice := how_to_accept(self._file.name, found.kind).strip():
-            self._notes.append(advice)
+        self._notes += advice_of(found, self._file.name)[1:]
         return True
 
     @property
@@ -357,9 +351,8 @@ class _Check:
         return self._compression is not None
 
     def _as_damage(self, error: CorruptRecordError, length: int) -> Damage:
-        words = str(error).partition("\n")[0].removeprefix(f"{self._file.name}: ")
         record = self._sums.records if error.record is None else error.record
-        return Damage(self._file.name, error.kind or "damaged", record, error.offset or 0, length, words, self._raw)
+        return Damage.from_error(error, self._file.name, record=record, length=length, raw=self._raw)
 
 
 def _first_bytes(item: Chunk | Passed) -> int:

@@ -81,7 +81,7 @@ class FileReport:
 
     def _lines(self) -> Iterator[str]:
         for damage in self.damage[:_SHOWN]:
-            yield damage.words if damage.kind in WHOLE else str(damage).removeprefix(f"{damage.path}: ")
+            yield damage.words if damage.kind in WHOLE else damage.line
         if len(self.damage) > _SHOWN:
             yield f"and {len(self.damage) - _SHOWN:,} more"
         yield from self.notes

@@ -149,7 +149,7 @@ class _Verifier:
         try:
             return RecordSequence(files, None, None, DamageLog("skip", None)).inferred(strict=True)
         except SchemaError as error:
-            self._found.problems.append(Problem(files[0].name, "schema", str(error).partition("\n")[0]))
+            self._found.problems.append(Problem(files[0].name, "schema", error.headline))
             return None
 
 

@@ -66,13 +66,13 @@ class Payloads:
             except (SchemaError, CorruptRecordError) as error:
                 kind = "malformed" if isinstance(error, CorruptRecordError) else "schema"
                 at = min(max((error.record or 0) - chunk.first_record, start), stop - 1)
-                yield self._damage(chunk, at, kind, self._words(error))
+                yield self._damage(chunk, at, kind, error)
                 left += [(at + 1, stop), (start, at)]
             else:
                 for name, declared in self._pictures.items():
                     for row in np.flatnonzero(batch.valid(name)).tolist():
-                        for words in _bad_pictures(batch[name][row], declared=declared):
-                            yield self._damage(chunk, start + row, "bad_picture", f"{name}: {words}")
+                        for bad in _bad_pictures(batch[name][row], declared=declared):
+                            yield self._damage(chunk, start + row, "bad_picture", bad.but(place=name, field=name))
 
     def _read(self, chunk: Chunk, start: int, stop: int) -> Any:
         if self._schema is None:
@@ -85,14 +85,12 @@ class Payloads:
             batch[name]
         return batch
 
-    def _words(self, error: Exception) -> str:
-        words = str(error).partition("\n")[0].removeprefix(f"{self._path}: ")
-        place, _, rest = words.partition(": ")
-        return rest if place.startswith("record ") else words
-
-    def _damage(self, chunk: Chunk, at: int, kind: str, words: str) -> Damage:
+    def _damage(self, chunk: Chunk, at: int, kind: str, error: SchemaError | CorruptRecordError) -> Damage:
         one = chunk.slice(at, at + 1)
-        return Damage(self._path, kind, one.first_record, one.file_offset, one.nbytes, words, self._raw)
+        number, offset, length = one.first_record, one.file_offset, one.nbytes
+        return Damage.from_error(
+            error, self._path, kind=kind, record=number, offset=offset, length=length, raw=self._raw
+        )
 
 
 def _picture_fields(schema: Schema) -> dict[str, bool]:
@@ -102,14 +100,14 @@ def _picture_fields(schema: Schema) -> dict[str, bool]:
     return {name: dtype != "bytes" for name, dtype in dtypes.items() if dtype in ("jpeg", "png", "bytes")}
 
 
-def _bad_pictures(value: Any, *, declared: bool) -> Iterator[str]:
+def _bad_pictures(value: Any, *, declared: bool) -> Iterator[CorruptRecordError]:
     """Yield what is wrong with the pictures of a value; of any bytes, only with what looks like a picture."""
     for data in _flat(value):
         if declared or images.kind(data):
             try:
                 images.decode(data)
             except CorruptRecordError as error:
-                yield str(error)
+                yield error
             except SchemaError:
                 pass  # a sound picture with more bits than can be given
 
