@@ -1,5 +1,6 @@
 """Tools: functions from paths to frozen reports. They do not print, and never touch what they are given to look at."""
 
+from ._describe import Facts, inspect, sampled, sizes_of
 from ._edit import bake, cast_fields, delete, drop_fields, filter, rename_fields  # noqa: A004
 from ._index import index
 from ._repair import Repaired, repair
@@ -13,6 +14,7 @@ __all__ = [
     "Changed",
     "Computed",
     "Diff",
+    "Facts",
     "FieldStats",
     "FileReport",
     "Joined",
@@ -28,8 +30,11 @@ __all__ = [
     "drop_fields",
     "filter",
     "index",
+    "inspect",
     "rename_fields",
     "repair",
+    "sampled",
+    "sizes_of",
     "stats",
     "verify",
 ]

@@ -9,18 +9,15 @@ import numpy as np
 
 from recordkit import images
 from recordkit.errors import MissingExtraError, RecordKitError
+from recordkit.tools import sampled
 from recordkit.wording import format_size
-
-from ._inspect import sampled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
-    from recordkit.tools import FieldStats
-
-    from ._inspect import Facts
+    from recordkit.tools import Facts, FieldStats
 
 __all__ = ["advice"]
 

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from recordkit.tools import sizes_of
 from recordkit.tools.stats import number
 from recordkit.wording import clean, counted, format_size, listed
 
 from ..terminal.cells import histogram, shape_words, value_words
 from ..terminal.screen import cut, wrapped
-from ._inspect import sizes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from recordkit.tools import FieldStats
+    from recordkit.tools import Facts, FieldStats
 
     from ..terminal.screen import Screen
-    from ._inspect import Facts
 
 __all__ = ["plain", "show"]
 

@@ -32,8 +32,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, screen: Screen) -> int:
     """Print what is in there."""
+    from recordkit.tools import inspect
+
     from ._advice import advice
-    from ._inspect import inspect
     from ._overview import plain, show
 
     with working(screen):

@@ -12,8 +12,9 @@ from recordkit.errors import CorruptRecordError, RecordKitError, SchemaError
 from recordkit.examples import other_message
 from recordkit.schema import Schema
 from recordkit.storage import Damage, LocalFile, PipeFile
-from recordkit.tools.stats import Accumulator
 from recordkit.wording import counted
+
+from .stats import Accumulator
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     from recordkit.examples import FeatureFacts, Survey
     from recordkit.records import Chunk
     from recordkit.storage import RecordFile
-    from recordkit.tools import Stats
+
+    from .stats import Stats
 
 __all__ = ["Facts", "inspect"]
 
