@@ -58,7 +58,7 @@ class TestText:
 
         assert shown[1:] == [f"  {path}: record 0 at byte 0: the payload's checksum does not match"]
 
-    @pytest.mark.parametrize(("size", "shown"), [(1, "17 bytes"), (5000, "5.0 kB"), (2_000_000, "2.0 MB")])
+    @pytest.mark.parametrize(("size", "shown"), [(1, "17 bytes"), (5000, "5.02 KB"), (2_000_000, "2 MB")])
     def test_sizes_are_round(self, tmp_path: Path, size: int, shown: str) -> None:
         assert shown in repr(rk.open(save(tmp_path / "a", [b"x" * size]), raw=True))
 

@@ -10,6 +10,7 @@ from ._follow import follow
 from ._open import open  # noqa: A004 - the verb that a user would say
 from ._overlaid import Stack, baked_chunk, decoder_for, living, physical, rewritten_chunk
 from ._sequence import RecordSequence
+from ._summary import Summary, summarize
 
 __all__ = [
     "BatchDecoder",
@@ -20,6 +21,7 @@ __all__ = [
     "RecordRange",
     "RecordSequence",
     "Stack",
+    "Summary",
     "baked_chunk",
     "decoder_for",
     "follow",
@@ -27,4 +29,5 @@ __all__ = [
     "open",
     "physical",
     "rewritten_chunk",
+    "summarize",
 ]

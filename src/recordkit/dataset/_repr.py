@@ -10,8 +10,9 @@ import numpy as np
 
 from recordkit.columns import BytesColumn, Ragged
 from recordkit.errors import RecordKitError
-from recordkit.storage import PipeFile
 from recordkit.wording import clean, counted
+
+from ._summary import summarize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,17 +27,7 @@ _PICTURE_TYPES = ((b"\xff\xd8\xff", "image/jpeg"), (b"\x89PNG\r\n\x1a\n", "image
 
 def text(dataset: Dataset) -> str:
     """Return what a dataset is, in a few lines. Nothing is counted that would take a pass over the data."""
-    return "\n".join(map(clean, [f"Dataset({_headline(dataset)})", *_fields(dataset)]))
-
-
-def _headline(dataset: Dataset) -> str:
-    files = dataset.shards
-    parts = [counted(len(files), "file")]
-    if not any(isinstance(file.file, PipeFile) for file in files):  # whose size shows at its end
-        parts.append(_bytes(sum(file.file.size for file in files)))
-    if all(file.shard is not None for file in files):
-        parts.insert(0, counted(len(dataset), "record"))
-    return f"{dataset.name}: {', '.join(parts)}"
+    return "\n".join(map(clean, [f"Dataset({summarize(dataset)})", *_fields(dataset)]))
 
 
 def _fields(dataset: Dataset) -> Iterator[str]:
@@ -55,16 +46,9 @@ def _fields(dataset: Dataset) -> Iterator[str]:
         yield f"  {names[name]:<{width}}  {declared}{' a step' if name in schema.sequences else ''}"
 
 
-def _bytes(size: int) -> str:
-    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if size >= scale:
-            return f"{size / scale:.1f} {unit}"
-    return counted(size, "byte")
-
-
 def html(dataset: Dataset) -> str:
     """Return the first rows as a table."""
-    head = f"<p><code>{_html.escape(_headline(dataset))}</code></p>"
+    head = f"<p><code>{_html.escape(str(summarize(dataset)))}</code></p>"
     try:
         rows, schema = dataset.head(_ROWS), dataset.schema
     except RecordKitError as error:

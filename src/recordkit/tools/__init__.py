@@ -1,6 +1,6 @@
 """Tools: functions from paths to frozen reports. They do not print, and never touch what they are given to look at."""
 
-from ._describe import Facts, inspect, sampled, sizes_of
+from ._describe import Description, describe
 from ._edit import bake, cast_fields, delete, drop_fields, filter, rename_fields  # noqa: A004
 from ._index import index
 from ._repair import Repaired, repair
@@ -13,8 +13,8 @@ __all__ = [
     "Aligned",
     "Changed",
     "Computed",
+    "Description",
     "Diff",
-    "Facts",
     "FieldStats",
     "FileReport",
     "Joined",
@@ -26,15 +26,13 @@ __all__ = [
     "bake",
     "cast_fields",
     "delete",
+    "describe",
     "diff",
     "drop_fields",
     "filter",
     "index",
-    "inspect",
     "rename_fields",
     "repair",
-    "sampled",
-    "sizes_of",
     "stats",
     "verify",
 ]

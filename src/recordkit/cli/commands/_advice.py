@@ -9,7 +9,6 @@ import numpy as np
 
 from recordkit import images
 from recordkit.errors import MissingExtraError, RecordKitError
-from recordkit.tools import sampled
 from recordkit.wording import format_size
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from recordkit.tools import Facts, FieldStats
+    from recordkit.tools import Description, FieldStats
 
 __all__ = ["advice"]
 
@@ -30,27 +29,28 @@ _SAVED: Final = 0.1
 _SMALL, _LARGE, _MANY = 10_000_000, 2_000_000_000, 16
 
 
-def advice(facts: Facts) -> Iterator[str]:
+def advice(found: Description) -> Iterator[str]:
     """Yield a sentence or two for everything that is worth changing."""
-    yield from _shards(facts)
-    if not len(facts.chunk):
+    yield from _shards(found)
+    if not len(found.chunk):
         return
-    yield from _names(facts)
-    yield from _pictures_in_gzip(facts)
-    if facts.schema is not None and facts.stats is not None:
-        for name, stats in facts.stats.fields.items():
-            yield from _pixels(facts, name, stats)
+    yield from _names(found)
+    yield from _pictures_in_gzip(found)
+    if found.schema is not None and found.stats is not None:
+        for name, stats in found.stats.fields.items():
+            yield from _pixels(found, name, stats)
 
 
-def _shards(facts: Facts) -> Iterator[str]:
-    sizes = sorted(file.file.size for file in facts.files) if facts.bytes is not None else [1]
+def _shards(found: Description) -> Iterator[str]:
+    sizes = found.sizes or (1,)
+    held = sum(sizes)
     median = sizes[len(sizes) // 2]
     if sizes[0] == 0:
         empty = sizes.count(0)
         verb = "is" if empty == 1 else "are"
         yield f"{empty} of {len(sizes)} files {verb} empty: was a writer killed before it began?"
     elif len(sizes) >= _MANY and median < _SMALL:
-        whole, shards = format_size(facts.bytes or 0), max(1, (facts.bytes or 0) // 256_000_000)
+        whole, shards = format_size(held), max(1, held // 256_000_000)
         yield (
             f"{len(sizes):,} files of {format_size(median)}: opening so many costs more than reading them. Files of "
             f"100 MB or more are read at full speed; {whole} would be {shards:,} of 256 MB."
@@ -62,27 +62,27 @@ def _shards(facts: Facts) -> Iterator[str]:
         )
 
 
-def _names(facts: Facts) -> Iterator[str]:
+def _names(found: Description) -> Iterator[str]:
     """Say so where the names of features are a large part of the records, as those of many small numbers are."""
-    names = sum(len(name.encode()) * each.records for name, each in facts.features.items())
-    held = int(facts.chunk.lengths.sum())
-    plain = facts.compressions == ("none",)  # else they are compressed away
-    if plain and len(facts.features) > 1 and held and names / held > _NAMES_TOO:
-        longest = max(facts.features, key=len)
+    names = sum(len(name.encode()) * each.records for name, each in found.features.items())
+    held = int(found.chunk.lengths.sum())
+    plain = found.compressions == ("none",)  # else they are compressed away
+    if plain and len(found.features) > 1 and held and names / held > _NAMES_TOO:
+        longest = max(found.features, key=len)
         yield (
-            f"The names of the {len(facts.features):,} features take {names / held:.0%} of each record; the longest is "
+            f"The names of the {len(found.features):,} features take {names / held:.0%} of each record; the longest is "
             f"{longest!r}. Shorter names, or one array for features that belong "
             "together, make the files smaller and reading faster."
         )
 
 
-def _pictures_in_gzip(facts: Facts) -> Iterator[str]:
-    if facts.stats is None or not {"gzip", "zlib"} & set(facts.compressions):
+def _pictures_in_gzip(found: Description) -> Iterator[str]:
+    if found.stats is None or not {"gzip", "zlib"} & set(found.compressions):
         return
-    held = int(facts.chunk.lengths.sum())
-    pictures = sum(_bytes_of(stats) for stats in facts.stats.fields.values() if _is_picture(stats))
+    held = int(found.chunk.lengths.sum())
+    pictures = sum(_bytes_of(stats) for stats in found.stats.fields.values() if _is_picture(stats))
     if pictures / held > 0.5:
-        data = bytes(memoryview(facts.chunk)[: 4 << 20])
+        data = bytes(memoryview(found.chunk)[: 4 << 20])
         saved = max(0.0, 1 - len(zlib.compress(data, 6)) / len(data))
         if saved < _SAVED:
             yield (
@@ -102,16 +102,16 @@ def _bytes_of(stats: FieldStats) -> float:
 # --- Pixels that were decoded before they were written
 
 
-def _pixels(facts: Facts, name: str, stats: FieldStats) -> Iterator[str]:
-    found = _as_pictures(facts, name, stats)
-    if found is None:
+def _pixels(found: Description, name: str, stats: FieldStats) -> Iterator[str]:
+    pixels = _as_pictures(found, name, stats)
+    if pixels is None:
         return
-    pictures, stored, sure = found
+    pictures, stored, sure = pixels
     try:
         png = sum(map(_png_bytes, pictures))
     except RecordKitError:
         return
-    share = stored / len(pictures) * len(facts.chunk) / int(facts.chunk.lengths.sum())
+    share = stored / len(pictures) * len(found.chunk) / int(found.chunk.lengths.sum())
     if png < _WORTH_IT * stored and share > _NOTABLE:
         height, width = pictures[0].shape[:2]
         what = "holds decoded pixels" if sure else f"may hold decoded pixels ({width}x{height})"
@@ -119,43 +119,43 @@ def _pixels(facts: Facts, name: str, stats: FieldStats) -> Iterator[str]:
         yield f"{name} {what}: as PNG, which loses nothing, {smaller}."
 
 
-def _as_pictures(facts: Facts, name: str, stats: FieldStats) -> tuple[list[NDArray[Any]], int, bool] | None:
+def _as_pictures(found: Description, name: str, stats: FieldStats) -> tuple[list[NDArray[Any]], int, bool] | None:
     """Return some pictures, how many bytes they take now, and whether they surely are pictures."""
     for read in (_arrays, _lists, _raw):
-        if found := read(facts, name, stats):
-            return found
+        if pictures := read(found, name, stats):
+            return pictures
     return None
 
 
-def _arrays(facts: Facts, name: str, stats: FieldStats) -> tuple[list[NDArray[Any]], int, bool] | None:
-    assert facts.schema is not None
-    field = facts.schema.fields.get(name)
+def _arrays(found: Description, name: str, stats: FieldStats) -> tuple[list[NDArray[Any]], int, bool] | None:
+    assert found.schema is not None
+    field = found.schema.fields.get(name)
     shape = getattr(field, "shape", ())
     if getattr(field, "dtype", "") != "uint8" or len(shape) not in (2, 3):
         return None
-    arrays = [array for array in sampled(facts, name, _PICTURES) if _fits(array.shape)]
+    arrays = [array for array in found.sample(name, _PICTURES) if _fits(array.shape)]
     return (arrays, sum(array.nbytes for array in arrays), True) if arrays else None
 
 
-def _lists(facts: Facts, name: str, stats: FieldStats) -> tuple[list[NDArray[Any]], int, bool] | None:
+def _lists(found: Description, name: str, stats: FieldStats) -> tuple[list[NDArray[Any]], int, bool] | None:
     """Pixels as a list of integers or floats, as tutorials have them."""
-    wire = facts.features.get(name)
-    assert facts.schema is not None
-    if wire is None or name in facts.schema.sequences or wire.kinds != {"int64"}:
+    wire = found.features.get(name)
+    assert found.schema is not None
+    if wire is None or name in found.schema.sequences or wire.kinds != {"int64"}:
         return None
     if stats.min is None or stats.min < 0 or stats.max > 255:
         return None
-    values = [np.asarray(value).astype(np.uint8).reshape(-1) for value in sampled(facts, name, _PICTURES)]
+    values = [np.asarray(value).astype(np.uint8).reshape(-1) for value in found.sample(name, _PICTURES)]
     pictures = [picture for value in values if (picture := _square(value)) is not None]
     # A varint takes a byte up to 127, and two beyond.
     stored = sum(picture.size + int((picture > 127).sum()) for picture in pictures)
     return (pictures, stored, False) if pictures and len(pictures) == len(values) else None
 
 
-def _raw(facts: Facts, name: str, stats: FieldStats) -> tuple[list[NDArray[Any]], int, bool] | None:
+def _raw(found: Description, name: str, stats: FieldStats) -> tuple[list[NDArray[Any]], int, bool] | None:
     if not stats.type.startswith("bytes") or stats.sizes is None or stats.lengths is not None:
         return None
-    values = [np.frombuffer(value, np.uint8) for value in sampled(facts, name, _PICTURES) if isinstance(value, bytes)]
+    values = [np.frombuffer(value, np.uint8) for value in found.sample(name, _PICTURES) if isinstance(value, bytes)]
     pictures = [picture for value in values if (picture := _square(value)) is not None]
     stored = sum(picture.size for picture in pictures)
     return (pictures, stored, False) if pictures and len(pictures) == len(values) else None

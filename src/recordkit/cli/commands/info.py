@@ -32,16 +32,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, screen: Screen) -> int:
     """Print what is in there."""
-    from recordkit.tools import inspect
+    from recordkit.tools import describe
 
     from ._advice import advice
-    from ._overview import plain, show
+    from ._overview import show
 
     with working(screen):
-        facts = inspect(opened(args))
-        found = list(advice(facts))
+        found = describe(opened(args))
+        advised = list(advice(found))
     if args.json:
-        screen.json(plain(facts, found))
+        screen.json({**found.to_dict(), "advice": advised})
     else:
-        show(facts, found, screen)
-    return 1 if facts.damage else 0
+        show(found, advised, screen)
+    return 1 if found.damage else 0
