@@ -20,7 +20,7 @@ _MOST_SPOTS: Final = 100
 
 def overview(source: Source) -> dict[str, Any]:
     """Return what a dataset is. Nothing is read for it that is not known already."""
-    dataset, shards = source.dataset, source.shards
+    summary, shards = source.summary, source.shards
     sizes = [shard.size for shard in shards]
     firsts = [0, *source.ends]
     damage = [
@@ -29,12 +29,12 @@ def overview(source: Source) -> dict[str, Any]:
         for each in sorted(shard.damage.values(), key=lambda each: each.offset)
     ]
     return {
-        "name": dataset.name,
-        "title": Path(dataset.name).name or dataset.name,
+        "name": summary.name,
+        "title": Path(summary.name).name or summary.name,
         "records": source.count,
         "counted": (source.ends or [0])[-1],
         "bytes": sum(sizes),
-        "files": len(shards),
+        "files": summary.files,
         "compression": _compression(shards),
         "bars": _bars(source, sizes),
         "damage": damage[:_MOST_DAMAGE],
@@ -42,9 +42,9 @@ def overview(source: Source) -> dict[str, Any]:
         "fields": len(source.schema.names) if source.schema is not None else None,
         "sequences": bool(source.schema is not None and source.schema.sequences),
         "problem": source.problem,
-        "lineage": [str(dict(step).get("operation", "")) for step in dataset.lineage][:20],
-        "left_out": [{"name": path.name, "reason": reason} for path, reason in dataset.left_out[:20]],
-        "splits": {name: len(paths) for name, paths in dataset.splits.items()},
+        "lineage": list(summary.lineage[:20]),
+        "left_out": [{"name": path.name, "reason": reason} for path, reason in source.dataset.left_out[:20]],
+        "splits": dict(summary.splits),
     }
 
 

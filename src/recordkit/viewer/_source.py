@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from recordkit.columns import Batch
-from recordkit.dataset import ColumnDecoder
+from recordkit.dataset import ColumnDecoder, summarize
 from recordkit.dataset import open as open_dataset
 from recordkit.errors import CorruptRecordError, RecordKitError, SchemaError, StorageError
-from recordkit.storage import Damage, PipeFile
+from recordkit.storage import Damage
 
 from ._shards import Shard
 
@@ -67,8 +67,9 @@ class Source:
         self.where = where
         self.dataset = open_dataset(where, split=split, on_error="skip")
         self._records = self.dataset.sequence
-        if any(isinstance(file.file, PipeFile) for file in self.dataset.shards):
-            message = f"{self.dataset.name}: a pipe is read once, and cannot be looked around in\n  Save it to a file."
+        self.summary = summarize(self.dataset)
+        if self.summary.bytes is None:
+            message = f"{self.summary.name}: a pipe is read once, and cannot be looked around in\n  Save it to a file."
             raise StorageError(message)
         self.shards = [Shard(file, self._records.stack) for file in self.dataset.shards]
         self._ready = threading.Condition()

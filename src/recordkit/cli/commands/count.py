@@ -54,8 +54,8 @@ def _count(dataset: Any, args: argparse.Namespace, screen: Screen) -> int:
         selected = dataset.select(*Expression(args.where).names)
         total = total_of(dataset, args, screen)
         return sum(int(mask.sum()) for _, _, mask in matches(selected, args.where, total))
-    from recordkit.storage import PipeFile
+    from recordkit.dataset import summarize
 
-    if args.skip_damaged or any(isinstance(file.file, PipeFile) for file in dataset.shards):
+    if args.skip_damaged or summarize(dataset).bytes is None:  # a pipe has no length
         return sum(1 for _ in told(dataset.records(), None))
     return len(dataset)
