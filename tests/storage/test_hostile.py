@@ -20,7 +20,7 @@ import recordkit as rk
 from recordkit import _core, tf
 from recordkit.cli import main
 from recordkit.storage import _journal, _staging, manifest_of
-from recordkit.viewer._source import Source
+from recordkit.viewer._dataset_view import Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

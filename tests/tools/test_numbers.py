@@ -14,7 +14,7 @@ from recordkit import records
 from recordkit.errors import CorruptRecordError
 from recordkit.storage import Damage, LocalFile, walk
 from recordkit.storage._compression import compress_member
-from recordkit.viewer._source import Source
+from recordkit.viewer._dataset_view import Source
 from tests.storage.damages import COUNT, damaged, flip, payloads
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from recordkit import images
 from recordkit.columns import BytesColumn, Ragged
 from recordkit.viewer import _drawings
 from recordkit.viewer._cells import LARGE, SMALL, cell, safe
-from recordkit.viewer._source import Failed
+from recordkit.viewer._dataset_view import Failed
 
 ARRAYS = hnp.arrays(
     hnp.scalar_dtypes().filter(

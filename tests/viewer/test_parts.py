@@ -17,10 +17,10 @@ from recordkit import images, records
 from recordkit.columns import BytesColumn
 from recordkit.viewer import _media
 from recordkit.viewer._boxes import boxes_in
+from recordkit.viewer._dataset_view import Source
 from recordkit.viewer._jobs import Job, Jobs
-from recordkit.viewer._layout import layout
-from recordkit.viewer._source import Source
-from recordkit.viewer._works import Statistics, Verifying
+from recordkit.viewer._tasks import Statistics, Verifying
+from recordkit.viewer._wire_layout import layout
 from tests.viewer import datasets
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import recordkit as rk
 from recordkit.errors import SchemaError
+from recordkit.viewer._dataset_view import Source
 from recordkit.viewer._scan import First, Scan
-from recordkit.viewer._source import Source
 
 if TYPE_CHECKING:
     from pathlib import Path

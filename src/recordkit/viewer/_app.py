@@ -20,13 +20,13 @@ from recordkit.errors import CorruptRecordError, RecordKitError
 from . import _media
 from ._boxes import boxes_in
 from ._cells import LARGE, SMALL, cell
+from ._dataset_view import Failed, NotCountedError, batched
 from ._guard import LOOPBACK, Guard
 from ._jobs import Jobs
-from ._layout import layout
 from ._overview import files, overview
 from ._scan import Scan
-from ._source import Failed, NotCountedError, batched
-from ._works import Counting, Statistics, Verifying
+from ._tasks import Counting, Statistics, Verifying
+from ._wire_layout import layout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
     from ._boxes import Boxes
     from ._cells import Room
+    from ._dataset_view import Row, Source
+    from ._file_view import Shard
     from ._jobs import Job
-    from ._shards import Shard
-    from ._source import Row, Source
 
 _STATIC: Final = Path(__file__).parent / "static"
 _TYPES: Final = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}

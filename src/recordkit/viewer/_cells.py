@@ -14,7 +14,7 @@ import numpy as np
 from recordkit.columns import BytesColumn, Ragged
 
 from . import _drawings, _media
-from ._source import Failed
+from ._dataset_view import Failed
 
 
 @dataclass(frozen=True)

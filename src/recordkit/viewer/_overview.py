@@ -10,8 +10,8 @@ from recordkit.errors import RecordKitError
 if TYPE_CHECKING:
     from recordkit.storage import Damage
 
-    from ._shards import Shard
-    from ._source import Source
+    from ._dataset_view import Source
+    from ._file_view import Shard
 
 _MOST_BARS: Final = 400
 _MOST_DAMAGE: Final = 200

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from recordkit.columns import Batch, Column
 
+    from ._dataset_view import Source
     from ._jobs import Tell
-    from ._source import Source
 
 _MOST_FOUND: Final = 1_000_000
 _MOST_SORTED: Final = 10_000

@@ -30,8 +30,8 @@ class Server:
     def __init__(self, where: Any, *, host: str, port: int, token: str | None, split: str | None, hosts: Sequence[str]):
         uvicorn = _uvicorn()
         from ._app import viewer_app
+        from ._dataset_view import Source
         from ._jobs import Jobs
-        from ._source import Source
 
         source = Source(where, split=split)
         token = token or secrets.token_urlsafe(18)

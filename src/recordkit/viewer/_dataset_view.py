@@ -14,7 +14,7 @@ from recordkit.dataset import open as open_dataset
 from recordkit.errors import CorruptRecordError, RecordKitError, SchemaError, StorageError
 from recordkit.storage import Damage
 
-from ._shards import Shard
+from ._file_view import Shard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

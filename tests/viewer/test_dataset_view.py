@@ -10,8 +10,8 @@ import pytest
 
 import recordkit as rk
 from recordkit.errors import StorageError
+from recordkit.viewer._dataset_view import Failed, NotCountedError, Source
 from recordkit.viewer._overview import overview
-from recordkit.viewer._source import Failed, NotCountedError, Source
 from tests.viewer import datasets
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from recordkit.columns import Batch
     from recordkit.tools import Verified
 
+    from ._dataset_view import Source
     from ._jobs import Tell
-    from ._source import Source
 
 _SAMPLE: Final = 4096
 _MOST_SHOWN: Final = 200
