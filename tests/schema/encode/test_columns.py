@@ -12,7 +12,7 @@ from recordkit.errors import SchemaError
 from recordkit.records import Reader, chunk
 from recordkit.schema import Field, Schema
 from recordkit.schema.declare import layout_of
-from recordkit.schema.encode._intake import gather
+from recordkit.schema.encode._columns import gather
 from recordkit.schema.encode._wire import to_wire
 
 if TYPE_CHECKING:

@@ -1,12 +1,10 @@
 """Declare: what a schema says of each field, and how that is stored, printed, saved and compared."""
 
 from ._compare import Difference, differences
-from ._declarations import Declared, flat_fields, layouts_of
 from ._feature_description import feature_description, fields_of_description, sequences_of_description
 from ._fields import AnyField, Array, Field, TensorProto, field_from_parts
-from ._json import json_text, read_text, save_text, schema_from_json, schema_to_dict
-from ._layout import Layout, layout_of
-from ._print import as_line, as_table
+from ._layout import Declared, Layout, flat_fields, layout_of, layouts_of
+from ._text import as_line, as_table, json_text, read_text, save_text, schema_from_json, schema_to_dict
 
 __all__ = [
     "AnyField",

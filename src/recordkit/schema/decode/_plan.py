@@ -11,8 +11,8 @@ from recordkit.columns import Batch, BytesColumn
 from recordkit.errors import SchemaError
 from recordkit.examples import Decoded, Decoder, Feature
 
-from ._part import missing_rows, part_of
-from ._read import Column, read
+from ._columns import Column, read
+from ._field import missing_rows, part_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

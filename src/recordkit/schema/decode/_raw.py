@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from recordkit.schema.values import Shape
 
-    from ._part import Part
+    from ._field import Part
 
 
 def read_raw(part: Part) -> tuple[NDArray[Any], NDArray[np.int64] | None]:

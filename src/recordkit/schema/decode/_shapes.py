@@ -13,7 +13,7 @@ from recordkit.wording import counted
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ._part import Part
+    from ._field import Part
 
 # NumPy multiplies all sizes of a shape, empty arrays' too, and must stay within 63 bits of bytes.
 _MOST_ELEMENTS = 2.0**58

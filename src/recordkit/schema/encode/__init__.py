@@ -1,7 +1,6 @@
 """Encode: rows and columns as people hand them in, checked and laid out as the features of records."""
 
-from ._columns import encode_columns, encode_pieces, gather_columns
-from ._intake import converter
+from ._columns import converter, encode_columns, encode_pieces, gather_columns
 from ._rows import RowEncoder, flat_row
 
 __all__ = [

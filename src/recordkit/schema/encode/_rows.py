@@ -12,13 +12,11 @@ from recordkit import dtypes, examples
 from recordkit._core import RowBuilder
 from recordkit.columns import BytesColumn
 from recordkit.errors import SchemaError
-from recordkit.schema._errors import unknown_name
-from recordkit.schema.values import SIGNATURES
-from recordkit.wording import listed, quoted
+from recordkit.images import SIGNATURES
+from recordkit.wording import listed
 
-from ._flat import Flat, join
-from ._intake import converter
-from ._wire import add_to, to_wire
+from ._columns import converter, flattened
+from ._wire import Flat, add_to, join, to_wire
 
 if TYPE_CHECKING:
     from recordkit.examples import Values
@@ -135,28 +133,3 @@ def flat_row(row: Any, names: Mapping[str, Layout]) -> dict[str, Any]:
             message = f"{name}: missing from the row\n  {hint} {layout.if_missing}"
             raise SchemaError(message, field=name, expected=layout.expected, found="nothing")
     return flat
-
-
-def flattened(values: Mapping[Any, Any], names: Mapping[str, Any]) -> dict[str, Any]:
-    """Return nested dicts as one, with names such as `a/b`; names that no field has are refused."""
-    flat: dict[str, Any] = {}
-    _flatten_into(flat, values, names, "")
-    return flat
-
-
-def _flatten_into(flat: dict[str, Any], values: Mapping[Any, Any], names: Mapping[str, Any], prefix: str) -> None:
-    for key, value in values.items():
-        if not isinstance(key, str):
-            message = f"field names are strings, found {quoted(key)} as one"
-            raise SchemaError(message)
-        name = prefix + key
-        if name in flat:
-            message = f"{name}: given twice\n  Once under its full name, once in a nested dict."
-            raise SchemaError(message, field=name)
-        if name in names:
-            flat[name] = value
-        elif isinstance(value, Mapping):
-            _flatten_into(flat, value, names, f"{name}/")
-        elif value is not None or not any(other.startswith(f"{name}/") for other in names):
-            # None for a nested dict: every field in it is missing.
-            raise unknown_name(name, names)

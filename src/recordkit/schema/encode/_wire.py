@@ -1,26 +1,163 @@
-"""The wire: a flat column as the features that store it.
+"""The wire: a column with its values end to end, and the features that store it.
 
-The way back, from features to columns, is `_read`. What is stored how is written in docs/format/schema.md.
+Every input takes the form of a `Flat` on its way. An *item* is what one declared shape describes: the value of a
+record, or of one step of a sequence. The way back, from features to columns, is `recordkit.schema.decode`.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recordkit.columns import BytesColumn
+from recordkit.columns import BytesColumn, to_offsets
 from recordkit.dtypes import little_endian
 from recordkit.errors import SchemaError
-from recordkit.examples import EMPTY, Values
+from recordkit.examples import EMPTY, MISSING, PRESENT, Values
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from recordkit.schema.declare import Layout
 
-    from ._flat import Flat
+
+@dataclass(frozen=True, slots=True)
+class Flat:
+    """The values of a column.
+
+    Attributes:
+        items: How many items there are.
+        values: Every element, row-major: numbers of exactly the field's dtype, or byte strings, which stay a list where
+            each is a record's: large ones are then copied once, to where they are written from.
+        offsets: Items + 1 places in `values`; None when every item has the declared number of elements.
+        dims: The sizes of every item's dimensions, end to end, when the layout stores shapes.
+        ranks: Items + 1 places in `dims`; None when every item has the declared number of dimensions.
+        states: One for each record (see `recordkit.examples`); None when nothing is missing.
+        steps: Records + 1 places among the items, for sequences.
+    """
+
+    items: int
+    values: NDArray[Any] | BytesColumn | list[bytes]
+    offsets: NDArray[np.int64] | None = None
+    dims: NDArray[np.int64] | None = None
+    ranks: NDArray[np.int64] | None = None
+    states: NDArray[np.uint8] | None = None
+    steps: NDArray[np.int64] | None = None
+
+    @property
+    def rows(self) -> int:
+        """How many records there are."""
+        return self.items if self.steps is None else len(self.steps) - 1
+
+
+def states_of(valid: NDArray[np.bool_] | None) -> NDArray[np.uint8] | None:
+    """Return the states that a mask means; None when nothing is missing."""
+    if valid is None or bool(valid.all()):
+        return None
+    return np.where(valid, np.uint8(PRESENT), np.uint8(MISSING))
+
+
+def byte_strings(layout: Layout, values: list[bytes]) -> BytesColumn | list[bytes]:
+    """Return byte strings, one an item, as a `Flat` has them."""
+    return BytesColumn.of(values) if layout.steps else values
+
+
+def join(layout: Layout, values: Sequence[Any]) -> Flat:
+    """Return converted values, one a record, as one column.
+
+    Args:
+        layout: The field they are of.
+        values: What `_intake.converter` made of each, None where it is missing.
+    """
+    return _join_steps(layout, values) if layout.steps else join_items(layout, values)
+
+
+def join_items(layout: Layout, items: Sequence[Any]) -> Flat:
+    """Return items, as `_items.item_converter` made them, as one column; None where one is missing."""
+    states = _states(items)
+    if layout.storage == "tensor" or (layout.is_bytes and layout.shape == ()):
+        return Flat(len(items), byte_strings(layout, [item or b"" for item in items]), states=states)
+    if layout.is_bytes:
+        return _join_byte_strings(layout, items, states)
+    return _join_numbers(layout, items, states)
+
+
+def _join_numbers(layout: Layout, items: Sequence[Any], states: NDArray[np.uint8] | None) -> Flat:
+    dtype, shape = layout.numpy_dtype(), layout.shape
+    if shape == ():
+        nothing = np.zeros((), dtype)[()]
+        return Flat(len(items), np.array([nothing if x is None else x for x in items], dtype), states=states)
+    # A missing array of open shape has no elements; one of fixed shape has zeros, so that the rest stay in place.
+    missing = (0,) if shape is None else layout.sizes
+    arrays = [np.zeros(missing, dtype) if item is None else item for item in items]
+    values = _concatenated([array.reshape(-1) for array in arrays], dtype)
+    if layout.size is not None:
+        return Flat(len(items), values, states=states)
+    dims, ranks = _dims_of(layout, [array.shape for array in arrays])
+    return Flat(len(items), values, to_offsets([array.size for array in arrays]), dims, ranks, states)
+
+
+def _join_byte_strings(layout: Layout, items: Sequence[Any], states: NDArray[np.uint8] | None) -> Flat:
+    missing = layout.sizes, [b""] * (layout.size or 0)
+    pairs = [missing if item is None else item for item in items]
+    values = BytesColumn.of([value for _, strings in pairs for value in strings])
+    if layout.size is not None:
+        return Flat(len(items), values, states=states)
+    dims, ranks = _dims_of(layout, [shape for shape, _ in pairs])
+    return Flat(len(items), values, to_offsets([len(strings) for _, strings in pairs]), dims, ranks, states)
+
+
+def _join_steps(layout: Layout, records: Sequence[Flat | None]) -> Flat:
+    """Return one column of the steps of every record, each of which is a `Flat` already."""
+    parts = [record for record in records if record is not None]
+    values: NDArray[Any] | BytesColumn
+    if layout.kind == "bytes" and layout.storage != "raw":
+        values = _joined_bytes([part.values for part in parts if isinstance(part.values, BytesColumn)])
+    else:
+        arrays = [part.values for part in parts if isinstance(part.values, np.ndarray)]
+        values = _concatenated(arrays, layout.numpy_dtype())
+    dims = [part.dims for part in parts if part.dims is not None]
+    ragged = layout.size is None and layout.storage != "tensor"
+    return Flat(
+        sum(part.items for part in parts),
+        values,
+        _joined_offsets([part.offsets for part in parts]) if ragged else None,
+        _concatenated(dims, np.int64) if layout.shape_name else None,
+        _joined_offsets([part.ranks for part in parts]) if ragged and layout.shape is None else None,
+        _states(records),
+        to_offsets([0 if record is None else record.items for record in records]),
+    )
+
+
+def _states(values: Sequence[Any]) -> NDArray[np.uint8] | None:
+    return states_of(np.fromiter((value is not None for value in values), np.bool_, len(values)))
+
+
+def _joined_bytes(columns: Sequence[BytesColumn]) -> BytesColumn:
+    data = _concatenated([column.data[column.offsets[0] : column.offsets[-1]] for column in columns], np.uint8)
+    return BytesColumn(data, _joined_offsets([column.offsets for column in columns]))
+
+
+def _joined_offsets(parts: Sequence[NDArray[np.int64] | None]) -> NDArray[np.int64]:
+    lengths = [np.diff(part) for part in parts if part is not None]
+    return to_offsets(_concatenated(lengths, np.int64))
+
+
+def _dims_of(
+    layout: Layout, shapes: Sequence[tuple[int, ...]]
+) -> tuple[NDArray[np.int64] | None, NDArray[np.int64] | None]:
+    if layout.shape_name is None:
+        return None, None
+    dims = np.array([size for shape in shapes for size in shape], np.int64)
+    return dims, to_offsets([len(shape) for shape in shapes]) if layout.shape is None else None
+
+
+def _concatenated(parts: Sequence[NDArray[Any]], dtype: Any) -> NDArray[Any]:
+    return np.concatenate(parts) if parts else np.zeros(0, dtype)
 
 
 def to_wire(layout: Layout, flat: Flat) -> dict[str, Values]:

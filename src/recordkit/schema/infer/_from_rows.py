@@ -12,8 +12,8 @@ import numpy as np
 from recordkit import dtypes, log
 from recordkit.columns import BytesColumn, Ragged
 from recordkit.errors import SchemaError
+from recordkit.images import SIGNATURES
 from recordkit.schema.declare import Field, field_from_parts
-from recordkit.schema.values import SIGNATURES
 from recordkit.wording import is_whole, quoted
 
 if TYPE_CHECKING:

@@ -4,11 +4,18 @@ Knows no fields: an error says what was found, and the caller adds the name and 
 """
 
 from ._casts import fit
-from ._pictures import SIGNATURES, check_stack
-from ._values import Shape, check_shape, shape_text, to_array, to_byte_strings, to_bytes, to_int
+from ._values import (
+    Shape,
+    check_shape,
+    check_stack,
+    shape_text,
+    to_array,
+    to_byte_strings,
+    to_bytes,
+    to_int,
+)
 
 __all__ = [
-    "SIGNATURES",
     "Shape",
     "check_shape",
     "check_stack",
