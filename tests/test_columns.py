@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordkit import _core
-from recordkit.columns import Batch, BytesColumn, Column, Ragged, _runs
+from recordkit.columns import Batch, BytesColumn, Column, Ragged, _bytes
 
 ROWS = st.lists(st.lists(st.integers(-9, 9), max_size=4), max_size=6)
 TEXTS = st.lists(st.text(max_size=4), max_size=6)
@@ -409,7 +409,7 @@ class TestRuns:
         values = np.arange(9 * int(np.prod(inner))).astype(dtype).reshape(9, *inner)
         starts = np.array([start for start, _ in runs], np.int64)
 
-        found = _runs.picked(values, starts, _runs.to_offsets(np.array([length for _, length in runs], np.int64)))
+        found = _bytes.picked(values, starts, _bytes.to_offsets(np.array([length for _, length in runs], np.int64)))
 
         expected = [row for start, length in runs for row in values[start : start + length].tolist()]
         assert (found.tolist(), found.dtype, found.shape[1:]) == (expected, values.dtype, inner)

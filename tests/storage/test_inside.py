@@ -24,7 +24,7 @@ SOURCE = Path(rk.__file__).parent
 KNOWN = {
     "cli/commands/_story.py": {"rescued / path.name"},
     "integrations/huggingface.py": {"path.with_name(f'.{path.name}.{os.getpid()}')"},
-    "schema/declare/_json.py": {"path.with_name(f'.{path.name}.{os.getpid()}')"},
+    "schema/declare/_text.py": {"path.with_name(f'.{path.name}.{os.getpid()}')"},
     "storage/_commit.py": {
         "part.data / shard.name",
         "side / 'quarantine' / fitting('', target.name, '.jsonl')",

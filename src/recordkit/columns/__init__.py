@@ -5,9 +5,7 @@ shape). Nothing here knows where the values came from. All speak the Arrow C dat
 """
 
 from ._batch import Batch, arrow_stream
-from ._bytes import BytesColumn, first_invalid_text
-from ._join import Column, join
-from ._ragged import Ragged
-from ._runs import to_offsets
+from ._bytes import BytesColumn, first_invalid_text, to_offsets
+from ._ragged import Column, Ragged, join
 
 __all__ = ["Batch", "BytesColumn", "Column", "Ragged", "arrow_stream", "first_invalid_text", "join", "to_offsets"]

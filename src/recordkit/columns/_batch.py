@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _arrow
-from ._join import join
+from ._ragged import join
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 
     from numpy.typing import NDArray
 
-    from ._join import Column
+    from ._ragged import Column
 
 
 class Batch:

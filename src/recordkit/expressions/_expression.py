@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._check import Checker
+from ._check import Checker, kind_of_column, kinds_of_schema
 from ._evaluate import truth
-from ._kinds import kind_of_column, kinds_of_schema
 from ._parser import names_in, parse
 
 if TYPE_CHECKING:

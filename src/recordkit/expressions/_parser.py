@@ -13,8 +13,7 @@ import math
 from typing import NoReturn
 
 from ._nodes import Compare, Condition, Every, Flag, Length, Literal, Missing, Name, Not, Operand, Some, Span, Values
-from ._tokens import KEYWORDS, Token, arithmetic, tokens
-from ._words import syntax_error
+from ._tokens import KEYWORDS, Token, arithmetic, syntax_error, tokens
 
 LONGEST = 4096
 DEEPEST = 64

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
+from recordkit.errors import MissingExtraError
+
 from ._headers import as_picture, corrupt, header_of, png_chunks, too_deep, too_large
-from ._libraries import pillow, simplejpeg
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,6 +18,25 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from ._headers import Header, Picture
+
+
+def simplejpeg(what: str) -> Any:
+    """Return the module, or say that `what` needs it."""
+    try:
+        import simplejpeg
+    except ImportError as error:
+        raise MissingExtraError(what, "simplejpeg", "images") from error
+    return simplejpeg
+
+
+def pillow(what: str) -> Any:
+    """Return its module Image, or say that `what` needs it."""
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise MissingExtraError(what, "Pillow", "images") from error
+    return Image
+
 
 Dct: TypeAlias = Literal["accurate", "fast"]
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from recordkit.errors import SchemaError
 
+from ._decode import pillow, simplejpeg
 from ._headers import SIGNATURES
-from ._libraries import pillow, simplejpeg
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

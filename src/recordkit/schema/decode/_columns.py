@@ -1,6 +1,7 @@
 """Reading: the features of a batch of records as the column a field declares.
 
-The way there is `_wire`. Whatever is stored that the field does not allow is a `SchemaError` naming record and field.
+The way there is `recordkit.schema.encode`. Whatever is stored that the field does not allow is a `SchemaError` naming
+record and field.
 """
 
 from __future__ import annotations

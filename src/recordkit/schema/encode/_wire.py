@@ -71,7 +71,7 @@ def join(layout: Layout, values: Sequence[Any]) -> Flat:
 
     Args:
         layout: The field they are of.
-        values: What `_intake.converter` made of each, None where it is missing.
+        values: What `_columns.converter` made of each, None where it is missing.
     """
     return _join_steps(layout, values) if layout.steps else join_items(layout, values)
 
