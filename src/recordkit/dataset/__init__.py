@@ -10,6 +10,7 @@ from ._follow import follow
 from ._open import open  # noqa: A004 - the verb that a user would say
 from ._overlaid import Stack, baked_chunk, decoder_for, living, physical, rewritten_chunk
 from ._sequence import RecordSequence
+from ._source import DatasetSource
 from ._summary import Summary, summarize
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "ColumnDecoder",
     "DamageLog",
     "Dataset",
+    "DatasetSource",
     "PayloadDecoder",
     "RecordRange",
     "RecordSequence",

@@ -1,4 +1,4 @@
-"""Integrations: bridges to frameworks, a module for each, which imports its framework and is imported by nothing else.
+"""Integrations with frameworks: one module for each, which imports its framework and which no other module imports.
 
-They are offered as `rk.torch`, `rk.jax`, `rk.tensorflow` and `rk.huggingface`, and imported when they are first used.
+They are available as `rk.torch`, `rk.jax`, `rk.tensorflow` and `rk.huggingface`, and imported when they are first used.
 """

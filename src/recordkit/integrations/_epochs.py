@@ -1,7 +1,7 @@
-"""Epochs: which one the worker processes of a DataLoader are in, without a word from the one that started them.
+"""Epochs: how the worker processes of a DataLoader agree which epoch it is.
 
-PyTorch starts them anew for each epoch, or lets them go on, and tells a dataset neither. But all workers of one epoch
-share a random number, so that they can agree on a page that all of them see.
+PyTorch starts new workers for each epoch, or keeps them, and does not tell a dataset which. But all workers of an epoch
+share a random number, so they can agree on an entry in shared memory.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import multiprocessing
 from multiprocessing.context import get_spawning_popen
 from typing import Any
 
-_PAGES = 16  # so many iterators of one DataLoader may be alive at a time
+_PAGES = 16  # how many iterators of one DataLoader may be alive at a time
 _KEY, _EPOCH, _WORKERS = range(3)
 _MASK = (1 << 62) - 1
 
 
 class Epochs:
-    """Counts epochs for all processes that have got this object from the one that made it.
+    """Counts epochs for all processes that received this object from the one that created it.
 
     >>> epochs = Epochs()
     >>> epochs.begin(key=5, workers=2), epochs.begin(key=5, workers=2)
@@ -29,13 +29,13 @@ class Epochs:
     """
 
     def __init__(self, first: int = 0) -> None:
-        # Of the "spawn" kind, which processes that are forked can use as well; the other way round Python refuses.
+        # Forked processes can use an array of the "spawn" context, but not the other way round.
         self._pages: Any = multiprocessing.get_context("spawn").Array("q", 1 + 3 * _PAGES)
         self.coming = first
 
     @property
     def coming(self) -> int:
-        """The epoch of those that begin next."""
+        """The epoch of the workers that begin next."""
         return int(self._pages[0])
 
     @coming.setter
@@ -48,7 +48,7 @@ class Epochs:
 
         Args:
             key: A number that all workers of an epoch share, and hardly any others.
-            workers: How many they are. One more with the same key is of another epoch.
+            workers: How many workers there are. One more with the same key belongs to another epoch.
         """
         key &= _MASK
         with self._pages.get_lock():
@@ -68,7 +68,7 @@ class Epochs:
         return page
 
     def __getstate__(self) -> Any:
-        # A lock can be given to a process that is being started, and to no other; elsewhere counting starts afresh.
+        # A lock can only be sent to a process that is being started. Any other copy counts from the beginning.
         return self._pages if get_spawning_popen() is not None else self.coming
 
     def __setstate__(self, state: Any) -> None:

@@ -1,7 +1,7 @@
-"""Workers: how a pipeline is divided over processes that know nothing of each other, and goes on with others.
+"""Workers: how a pipeline is divided among processes that do not know each other, and resumes with other workers.
 
-Worker number w of W gives the elements w, w + W, w + 2W, ... So whoever asks the workers in turns gets the elements in
-order, however many workers there are.
+Worker w of W yields the elements w, w + W, w + 2W, ... Asking the workers in turn gives the elements in order, however
+many workers there are.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FORMAT = "recordkit_worker"
 
 
 def share_of(pipe: Pipeline, rank: int, world: int) -> Pipeline:
-    """Return what one of several ranks gets of a pipeline that is not divided yet: records, before they are batched."""
+    """Return the share of one rank: the pipeline is divided before it is batched, unless it is sharded already."""
     if world == 1 or pipe.sharded:
         return pipe
     late = (BatchStep, RepeatStep, Prefetch)
@@ -32,14 +32,14 @@ def share_of(pipe: Pipeline, rank: int, world: int) -> Pipeline:
 
 
 class Share(Iterator[Any]):
-    """The elements that one worker gives in one epoch, and where it stands.
+    """The elements that one worker yields in one epoch, and its position among them.
 
     Args:
-        pipe: The whole.
-        worker: Which worker this is.
-        workers: How many there are.
-        epoch: Which epoch it is.
-        start: A state of the whole pipeline that all workers go on from, if it is of this epoch.
+        pipe: The whole pipeline.
+        worker: The number of this worker.
+        workers: How many workers there are.
+        epoch: The epoch.
+        start: A state of the whole pipeline to resume from, if it is of this epoch.
     """
 
     def __init__(
@@ -67,14 +67,14 @@ class Share(Iterator[Any]):
         return element
 
     def state_dict(self) -> dict[str, Any]:
-        """Return where this stands: for a worker of the same number, and for the whole pipeline."""
+        """Return the position, both of this worker and of the whole pipeline."""
         mine = self._elements.state_dict() if self._given else None
         facts = {_FORMAT: 1, "worker": self._worker, "workers": self._workers, "epoch": self.epoch}
         whole = self._start if mine is None else whole_state(mine)
         return {**facts, "given": self._given, "mine": mine, "whole": whole}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from where a worker of the same number stood."""
+        """Resume where a worker with the same number stopped."""
         if (state["worker"], state["workers"]) != (self._worker, self._workers):
             message = (
                 f"the state is of worker {state['worker']} of {state['workers']}, "
@@ -88,16 +88,13 @@ class Share(Iterator[Any]):
 
 
 def pipe_state(state: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the state of the pipeline that is in the state of a `StatefulDataLoader`.
+    """Return the state of the pipeline from the state of a `StatefulDataLoader`; None if nothing was yielded yet.
 
-    Any number of workers can go on from it, and where the pipeline allows it any number of ranks:
+    Any number of workers can resume from it, and any number of ranks if the pipeline allows that:
     `TorchIterableDataset(pipe, pipe_state(loader.state_dict()))`, or `pipe.resume(pipe_state(...))`.
 
-    Returns:
-        None if nothing was given yet.
-
     Raises:
-        StateError: There is no state of a `TorchIterableDataset` in it, or it does not tell all that was given.
+        StateError: It holds no state of a `TorchIterableDataset`, or an outdated one.
     """
     if state.get("_steps_since_snapshot"):
         message = (
@@ -115,7 +112,7 @@ def pipe_state(state: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _worker_states(state: Any) -> Iterator[Mapping[str, Any]]:
-    """Find the states of workers, wherever torchdata keeps them."""
+    """Yield the states of all workers, wherever torchdata keeps them."""
     if isinstance(state, Mapping):
         if _FORMAT in state:
             yield state

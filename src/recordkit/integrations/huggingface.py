@@ -1,4 +1,4 @@
-"""Hugging Face: records to and from `datasets`, by way of Arrow: no value becomes a Python object on the way."""
+"""Hugging Face: records to and from `datasets` through Arrow, without creating a Python object per value."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["from_hf", "to_hf"]
 
-_ROWS = 1000  # in each piece; as many as `datasets` itself writes at a time
+_ROWS = 1000  # at a time, as `datasets` itself writes them
 _PICTURES = ("jpeg", "png")
 _WORDS = {"string": "string", "large_string": "string", "binary": "bytes", "large_binary": "bytes"}
 _NUMBERS = {
@@ -51,13 +51,13 @@ _UNITS = ("s", "ms", "us", "ns")
 def to_hf(dataset: Dataset, path: str | os.PathLike[str] | None = None) -> datasets.Dataset:
     """Return a `datasets.Dataset` with the same rows.
 
-    Pictures become `Image`, shapes become lists in lists, and what is missing is None. `datasets` has no bfloat16,
-    which becomes float32, and no complex numbers, which become pairs.
+    Pictures become `Image`, shapes become nested lists, and missing values are None. `datasets` has neither bfloat16,
+    which becomes float32, nor complex numbers, which become pairs.
 
     Args:
-        dataset: What `recordkit.open` gives.
-        path: Write an Arrow file of this name and read from it, so that a dataset of any size will do; by default all
-            of it is held in memory.
+        dataset: What `recordkit.open` returns.
+        path: Write an Arrow file of this name and read from it, which works for a dataset of any size; by default
+            everything is held in memory.
 
     >>> import tempfile, recordkit as rk
     >>> folder = tempfile.mkdtemp()
@@ -67,7 +67,7 @@ def to_hf(dataset: Dataset, path: str | os.PathLike[str] | None = None) -> datas
     ({'id': Value('int64'), 'tags': List(Value('string'))}, {'id': 1, 'tags': ['a', 'b']})
     """
     features = _features(pa.RecordBatchReader.from_stream(dataset).schema, _pictures(dataset.schema))
-    # Not from the stream, which makes an OSError of any error.
+    # Not from the stream, which turns every error into an OSError.
     batches = (pa.Table.from_batches([pa.record_batch(batch)]) for batch in dataset.batch(_ROWS))
     pieces = (tables.cast_table_to_features(batch, features) for batch in batches)
     if path is None:
@@ -127,9 +127,10 @@ def from_hf(
 ) -> Written:
     """Write the rows of a `datasets.Dataset` as a dataset of records.
 
-    A column with None in it may be missing. Dicts become fields called `outer/inner`. An `Image` becomes jpeg or png if
-    the first of them all are, and bytes otherwise; its file's name is not kept. A `ClassLabel` becomes int64, and its
-    names are kept as `class_names` in the metadata. Times in a zone are stored in UTC.
+    A column that contains None becomes an optional field. Dicts become fields called `outer/inner`. An `Image` column
+    becomes jpeg or png if its first pictures are all of that kind, and bytes otherwise; file names are not kept. A
+    `ClassLabel` becomes int64, and its names are kept as `class_names` in the metadata. Times with a zone are stored in
+    UTC.
 
     Args:
         dataset: One split.
@@ -138,7 +139,7 @@ def from_hf(
         options: As for `recordkit.create`.
 
     Raises:
-        SchemaError: A column is nothing that a record can hold.
+        SchemaError: A record cannot hold a column.
 
     >>> import tempfile, recordkit as rk
     >>> notes = datasets.Dataset.from_dict({"id": [1, 2], "tags": [["a"], []], "note": ["seen", None]})
@@ -164,7 +165,7 @@ def from_hf(
 
 
 def _flat(features: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Features by their full names, those in dicts as well."""
+    """Return features by their full names, including those in dicts."""
     flat: dict[str, Any] = {}
     for name, feature in features.items():
         inside = isinstance(feature, dict)
@@ -178,10 +179,10 @@ def _class_names(features: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _pieces(dataset: Any, features: Mapping[str, Any], start: int = 0) -> Iterator[dict[str, Any]]:
-    """Yield the columns of some rows at a time, by their full names, pictures as their bytes."""
+    """Yield columns by their full names, some rows at a time; pictures as their bytes."""
     rows = dataset.select(range(start, len(dataset))) if start else dataset
     for table in rows.with_format("arrow").iter(_ROWS):
-        whole = tables.embed_table_storage(table)  # pictures that are files of their own are read
+        whole = tables.embed_table_storage(table)  # which reads pictures that are files of their own
         yield {name: _inner(whole, name, feature) for name, feature in features.items()}
 
 
@@ -207,10 +208,10 @@ def _has_image(feature: Any) -> bool:
 
 
 def _bytes_of(column: Any, feature: Any) -> Any:
-    """Pictures as their bytes, inside of lists as well."""
+    """Return pictures as their bytes, also those in lists."""
     if isinstance(feature, datasets.Image):
         return compute.struct_field(column, "bytes")
-    # The lists are short, and rebuilding them from slices of their parts is not worth it.
+    # The lists are short, so rebuilding them from slices of their parts is not worth the code.
     return pa.chunked_array([pa.array(map(_bytes_in, column.to_pylist()), _bytes_type(feature))])
 
 
@@ -224,7 +225,7 @@ def _bytes_type(feature: Any) -> Any:
     return pa.list_(_bytes_type(feature.feature), getattr(feature, "length", -1))
 
 
-# --- What a feature is called in a schema
+# --- Features as types of a schema
 
 
 def _declared(dataset: Any, name: str, feature: Any) -> str:
@@ -268,7 +269,7 @@ def _dtype(dataset: Any, name: str, feature: Any) -> str:
 
 
 def _picture(dataset: Any, name: str) -> str:
-    """What the first pictures are."""
+    """Return the kind of the first pictures."""
     first = next(_pieces(dataset, {name: _flat(dataset.features)[name]}), None)
     column = arrow_column(first[name], name, name).column if first else BytesColumn.of([])
     while isinstance(column, Ragged):

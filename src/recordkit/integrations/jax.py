@@ -1,4 +1,4 @@
-"""JAX: a source for grain, arrays for devices, and which part of the data is this process's."""
+"""JAX: a source for grain, arrays on devices, and the share of this process."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import numpy as np
 from recordkit.columns import Batch, BytesColumn, Ragged
 from recordkit.errors import MissingExtraError, SchemaError
 
-from ._given import with_rows
-from ._masked import masked
+from ._datasets import masked, with_rows
 
 try:
     import jax
@@ -24,15 +23,15 @@ if TYPE_CHECKING:
 
 __all__ = ["GrainSource", "arrays", "processes", "put"]
 
-# JAX has no 64 bits unless jax_enable_x64 is set, and cuts off without a word what does not fit.
+# Unless jax_enable_x64 is set, JAX has no 64-bit numbers, and silently truncates them.
 _NARROW = {"int64": "int32", "uint64": "uint32"}
 
 
 class GrainSource:
-    """A dataset as grain takes it: `grain.MapDataset.source(GrainSource(ds))`, or the source of a `grain.DataLoader`.
+    """A random-access source for grain: `grain.MapDataset.source(GrainSource(ds))`, or for a `grain.DataLoader`.
 
-    Elements are rows: dicts of NumPy values; bytes and text are Python objects, and what is missing is None. Can be
-    pickled to grain's worker processes.
+    Elements are rows: dicts of NumPy values. Bytes and text are Python objects, missing values are None. Can be pickled
+    to grain's worker processes.
 
     >>> import tempfile, grain, recordkit as rk
     >>> path = tempfile.mkdtemp() + "/numbers.tfrecord"
@@ -52,18 +51,18 @@ class GrainSource:
         return _plain(self.dataset[index.__index__()])
 
     def _getitems(self, indices: Sequence[int]) -> list[Any]:
-        """Return many rows at once, as grain asks for them where it can."""
+        """Return many rows at once; grain calls this where it can."""
         found = self.dataset[np.asarray(indices, np.int64)]
         return [_plain(row) for row in (found.rows() if isinstance(found, Batch) else found)]
 
     def __repr__(self) -> str:
-        # grain compares it before it goes on from a checkpoint: nothing in it may differ from run to run.
+        # grain compares it before it resumes from a checkpoint: it must not differ from run to run.
         names = ", ".join(self.dataset.schema.names) if self.dataset.schema is not None else "payloads"
         return f"GrainSource({len(self)} records: {names})"
 
 
 def _plain(row: Any) -> Any:
-    """A row without classes of ours, which grain cannot stack."""
+    """Return a row without recordkit's own classes, which grain cannot stack."""
     return {name: _value(value) for name, value in row.items()} if isinstance(row, Mapping) else row
 
 
@@ -74,7 +73,7 @@ def _value(value: Any) -> Any:
 
 
 def processes() -> tuple[int, int]:
-    """Return which process of a JAX program this is, and how many there are: `pipe.shard(*rk.jax.processes())`.
+    """Return the number of this process in a JAX program, and how many there are: `pipe.shard(*rk.jax.processes())`.
 
     >>> processes()
     (0, 1)
@@ -83,14 +82,14 @@ def processes() -> tuple[int, int]:
 
 
 def arrays(value: Any) -> Any:
-    """Return a batch as a tree of NumPy arrays that JAX can take, without copying them.
+    """Return a batch as a tree of NumPy arrays for JAX, without copying them.
 
-    A `Batch` becomes a dict; fields that may be missing have a mask `<name>/valid` beside them. Times become counts of
+    A `Batch` becomes a dict, with a mask `<name>/valid` for each field that may be missing. Times become counts of
     their unit.
 
     Raises:
-        SchemaError: Something in it is nothing JAX has arrays for, or integers are too large for the 32 bits that JAX
-            keeps unless `jax_enable_x64` is set.
+        SchemaError: JAX has no arrays for a value, or integers do not fit into the 32 bits that JAX keeps unless
+            `jax_enable_x64` is set.
 
     >>> arrays(Batch({"x": np.array([1, 2])}, 2))
     {'x': array([1, 2])}
@@ -108,8 +107,8 @@ def put(value: Any, sharding: Any = None) -> Any:
 
     Args:
         value: What a pipeline gives.
-        sharding: How the whole array lies on the devices of all processes, each of which gives its own part of it; by
-            default it goes to the default device of this process.
+        sharding: How the whole array is distributed over the devices of all processes, each of which passes its own
+            part; by default it goes to the default device of this process.
 
     >>> put({"x": np.arange(3)})["x"].sum()
     Array(3, dtype=int32)

@@ -10,7 +10,7 @@ import numpy as np
 from recordkit.columns import Batch, BytesColumn, Ragged
 from recordkit.errors import MissingExtraError, SchemaError
 
-from ._masked import masked, optional_names, schema_of
+from ._datasets import masked, optional_names, schema_of
 
 try:
     import tensorflow as tf
@@ -28,20 +28,20 @@ __all__ = ["to_tf_dataset"]
 
 
 def to_tf_dataset(pipe: Steps, *, signature: Any = None, state: Mapping[str, Any] | None = None) -> Any:
-    """Return a `tf.data.Dataset` of what a pipeline gives; each iteration over it is the next epoch.
+    """Return the elements of a pipeline as a `tf.data.Dataset`; each iteration over it is the next epoch.
 
     Arrays become tensors, `Ragged` becomes a ragged tensor, bytes and text become strings, times int64 counts of their
-    unit. A `Batch` becomes a dict; fields that may be missing have a mask `<name>/valid` beside them.
+    unit. A `Batch` becomes a dict, with a mask `<name>/valid` for each field that may be missing.
 
     Args:
-        pipe: What `recordkit.open` gives, with steps or without.
-        signature: As `tf.data.Dataset.from_generator` takes it. By default it is told by the schema and by the first
-            element, which is read for it: dimensions that a schema does not declare to be `?` are taken to be fixed,
-            but for the first of a batch.
-        state: Go on from here in the first iteration.
+        pipe: What `recordkit.open` returns, with or without steps.
+        signature: The `output_signature` of `tf.data.Dataset.from_generator`. By default it is inferred from the schema
+            and from the first element, which is read for this: dimensions that the schema does not declare as `?` are
+            fixed, except the first of a batch.
+        state: Resume from this state in the first iteration.
 
     Raises:
-        SchemaError: An element is nothing that TensorFlow has tensors for, or there is none, and no signature.
+        SchemaError: TensorFlow has no tensors for an element; or there are no elements to infer the signature from.
 
     >>> import tempfile, recordkit as rk
     >>> path = tempfile.mkdtemp() + "/tokens.tfrecord"
@@ -67,7 +67,7 @@ def to_tf_dataset(pipe: Steps, *, signature: Any = None, state: Mapping[str, Any
 
 
 def _first(pipe: Pipeline, optional: tuple[str, ...]) -> Any:
-    # Of a pipeline of its own, so that this is no epoch of the one that was given.
+    # From a pipeline of its own, so that this does not count as an epoch of the one that was passed.
     with iter(pipe.take(1)) as elements:
         for element in elements:
             return _plain(element, optional), isinstance(element, Batch)
@@ -79,7 +79,7 @@ def _plain(element: Any, optional: tuple[str, ...]) -> Any:
     return masked(element, optional) if isinstance(element, Batch) else element
 
 
-# --- What the tensors are like
+# --- The signature
 
 
 def _signature(first: tuple[Any, bool], schema: Schema | None) -> Any:
@@ -114,7 +114,7 @@ def _ragged_spec(column: Ragged) -> Any:
 
 
 def _shape(array: Any, where: str, schema: Schema | None, batch: bool) -> list[int | None]:
-    """The dimensions of an array: any length for those that vary."""
+    """Return the dimensions of an array; None for those that vary."""
     field = schema.fields.get(where) if schema is not None else None
     declared = list(field.shape) if field is not None and field.shape is not None else None
     rows, rest = ([None], array.shape[1:]) if batch else ([], array.shape)
@@ -144,7 +144,7 @@ def _tensors(value: Any, signature: Any) -> Any:
     if isinstance(value, Ragged):
         return _ragged_tensor(value)
     array = _array(value)
-    if isinstance(signature, tf.RaggedTensorSpec):  # rows that happen to be of one length
+    if isinstance(signature, tf.RaggedTensorSpec):  # rows that happen to have one length
         return tf.RaggedTensor.from_tensor(array, ragged_rank=signature.ragged_rank, row_splits_dtype=tf.int64)
     return array
 

@@ -1,4 +1,4 @@
-"""PyTorch: datasets for `DataLoader` and `StatefulDataLoader`, and tensors of what datasets and pipelines give."""
+"""PyTorch: datasets for `DataLoader` and `StatefulDataLoader`, and their elements as tensors."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ import numpy as np
 from recordkit.columns import Batch, BytesColumn, Ragged
 from recordkit.errors import MissingExtraError, StateError
 
+from ._datasets import masked, optional_names, schema_of, with_rows
 from ._epochs import Epochs
-from ._given import with_rows
-from ._masked import masked, optional_names, schema_of
 from ._workers import Share, pipe_state, share_of
 
 try:
@@ -31,19 +30,20 @@ if TYPE_CHECKING:
 
 __all__ = ["TorchDataset", "TorchIterableDataset", "collate", "pipe_state", "tensors"]
 
-_SENT_AS_BYTES = 256 << 10  # to another process: measured, still faster than shared memory here, and slower at 1 MiB
+# Tensors up to this size are sent to another process as bytes: measured, faster than shared memory; slower at 1 MiB.
+_SENT_AS_BYTES = 256 << 10
 
 
 # --- Tensors
 
 
 def tensors(value: Any) -> Any:
-    """Return what a dataset or pipeline gives with tensors in it, in the structure that it has.
+    """Return an element of a dataset or pipeline with tensors instead of arrays, in the same structure.
 
-    Arrays become tensors that share their memory, except those that cannot be written to: a tensor always can, so they
-    are copied. Times become int64 counts of their unit. A `Batch` becomes a dict; a field that has values missing gets
-    a mask `<name>/valid` beside it. A `Ragged` of one varying dimension becomes a jagged nested tensor, of more a list
-    of tensors. Bytes and text stay Python objects, in lists.
+    Arrays become tensors that share their memory; read-only arrays are copied, as a tensor is always writable. Times
+    become int64 counts of their unit. A `Batch` becomes a dict, with a mask `<name>/valid` for each field with missing
+    values. A `Ragged` with one varying dimension becomes a jagged nested tensor, one with more a list of tensors. Bytes
+    and text stay Python objects, in lists.
 
     >>> tensors(Batch({"id": np.arange(2), "name": BytesColumn.of(["a", "b"])}, 2))
     {'id': tensor([0, 1]), 'name': ['a', 'b']}
@@ -71,7 +71,7 @@ def _tensor(array: NDArray[Any]) -> Any:
         return array.tolist()
     if array.dtype.kind in "mM":
         array = array.view(np.int64)
-    # from_numpy warns of what cannot be written to, and refuses to go backwards.
+    # from_numpy warns about read-only arrays, and refuses negative strides.
     if not array.flags.writeable or not array.flags.aligned or min(array.strides, default=0) < 0:
         array = array.copy()
     if array.dtype.name == "bfloat16":
@@ -88,13 +88,13 @@ def _nested(column: Ragged) -> Any:
 
 
 class _Columns(dict[Any, Any]):
-    """The columns of a batch, on their way to whoever asked for them: a dict when they are there.
+    """The columns of a batch: a dict that sends small tensors to another process as bytes, and arrives as a dict.
 
-    PyTorch sends each tensor in shared memory of its own, which takes longer than sending a small one's bytes: with 40
-    columns of 2 kB, ten times as long.
+    PyTorch puts each tensor into shared memory of its own, which for small ones takes longer than sending their bytes:
+    ten times as long for 40 columns of 2 kB.
     """
 
-    def __copy__(self) -> _Columns:  # PyTorch copies dicts as it looks for arrays in them
+    def __copy__(self) -> _Columns:  # PyTorch copies dicts while it looks for arrays in them
         return _Columns(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -110,14 +110,14 @@ def _arrived(columns: dict[Any, Any]) -> dict[Any, Any]:
     return {name: _tensor(value) if isinstance(value, np.ndarray) else value for name, value in columns.items()}
 
 
-# --- At any place
+# --- Random access
 
 
 class TorchDataset(data.Dataset):  # type: ignore[misc]
-    """A dataset as `torch.utils.data.DataLoader` takes it: map style, in any order that a sampler likes.
+    """A map-style dataset for `torch.utils.data.DataLoader`, with any sampler.
 
-    With `collate_fn=rk.torch.collate` a batch is read, decoded and handed on as columns, without a Python object a
-    value; PyTorch's own collating works too, row by row. What is missing is None in a row.
+    With `collate_fn=rk.torch.collate` a whole batch is read and decoded as columns, without creating a Python object
+    per value. PyTorch's own collating works too, row by row. In a row, missing values are None.
 
     Can be sent to worker processes, however they are started.
 
@@ -146,7 +146,7 @@ class TorchDataset(data.Dataset):  # type: ignore[misc]
         return self._whole(found) if isinstance(found, Batch) else tensors(found)
 
     def __getitems__(self, indices: Sequence[int]) -> Sequence[Any]:
-        """Return many rows at once, as a DataLoader asks for them."""
+        """Return many rows at once; a DataLoader calls this."""
         return _Rows(self, self.dataset[np.asarray(indices, np.int64)])
 
     def _whole(self, batch: Batch) -> Any:
@@ -154,7 +154,7 @@ class TorchDataset(data.Dataset):  # type: ignore[misc]
 
 
 class _Rows(Sequence[Any]):
-    """Rows that `collate` need not take apart: they are made when someone looks at them."""
+    """Rows that stay a batch for `collate`; they are created when someone looks at them."""
 
     def __init__(self, owner: TorchDataset, found: Any) -> None:
         self._owner = owner
@@ -183,8 +183,8 @@ class _Rows(Sequence[Any]):
 def collate(rows: Sequence[Any]) -> Any:
     """Return rows as one batch: for `DataLoader(TorchDataset(ds), collate_fn=rk.torch.collate)`.
 
-    The rows of a `TorchDataset` become a dict of tensors as `tensors` makes them of a `Batch`, with a mask
-    `<name>/valid` for each field that may be missing; payloads a list. Other rows are left to PyTorch.
+    The rows of a `TorchDataset` become a dict of tensors, as `tensors` makes of a `Batch`, with a mask `<name>/valid`
+    for each field that may be missing; payloads become a list. Other rows are left to PyTorch.
 
     >>> collate([(1, 2.0), (3, 4.0)])
     [tensor([1, 3]), tensor([2., 4.], dtype=torch.float64)]
@@ -192,22 +192,22 @@ def collate(rows: Sequence[Any]) -> Any:
     return rows.whole() if isinstance(rows, _Rows) else data.default_collate(rows)
 
 
-# --- One after the other
+# --- Sequential access
 
 
 class TorchIterableDataset(data.IterableDataset):  # type: ignore[misc]
-    """A pipeline as `torch.utils.data.DataLoader` takes it, split over worker processes and ranks.
+    """An iterable-style dataset for `torch.utils.data.DataLoader`: a pipeline, divided among workers and ranks.
 
-    Make batches in the pipeline, and give the DataLoader `batch_size=None`: then any number of workers gives the same
-    batches in the same order. Each iteration is the next epoch, in all workers alike, persistent ones too.
+    Make batches in the pipeline, and pass `batch_size=None` to the DataLoader: then any number of workers yields the
+    same batches in the same order. Each iteration is the next epoch, in all workers, persistent ones too.
 
-    If the pipeline has no `shard` step and torch.distributed is initialised, its elements are divided over the ranks
-    before they are batched, as `shard("auto")` does. With torchdata's `StatefulDataLoader` training goes on where it
-    stopped; `pipe_state` takes out of its state what another number of workers or ranks can go on from.
+    If the pipeline has no `shard` step and torch.distributed is initialised, its elements are divided among the ranks
+    before they are batched, as `shard("auto")` does. torchdata's `StatefulDataLoader` resumes training where it
+    stopped; `pipe_state` extracts from its state one that another number of workers or ranks can resume from.
 
     Args:
-        pipe: What `recordkit.open` gives, with steps or without.
-        state: Go on from here: of an iterator of this pipeline, or what `pipe_state` returned.
+        pipe: What `recordkit.open` returns, with or without steps.
+        state: Resume from this state: of an iterator of this pipeline, or what `pipe_state` returned.
 
     >>> import tempfile, recordkit as rk
     >>> path = tempfile.mkdtemp() + "/numbers.tfrecord"
@@ -221,22 +221,22 @@ class TorchIterableDataset(data.IterableDataset):  # type: ignore[misc]
     def __init__(self, pipe: Steps, state: Mapping[str, Any] | None = None) -> None:
         whole = pipe.as_pipeline()
         self._batched = whole.batched
-        self._world = None if whole.sharded else _world()  # None if it is of no concern here
+        self._world = None if whole.sharded else _world()  # None if ranks do not matter
         self._pipe: Pipeline = share_of(whole, *(self._world or (0, 1)))
         self._optional = optional_names(schema_of(self._pipe))
         self._start = dict(state) if state is not None else None
         if state is not None:
-            self._mine().resume(state)  # which looks whether it can
+            self._mine().resume(state)  # raises if it cannot
         self._epochs = Epochs(whole.next_epoch if state is None else state["epoch"])
         self._begun = 0
 
     def _mine(self) -> Pipeline:
-        """The same pipeline, whose epochs are of no concern to whoever has made it."""
+        """Return the same pipeline with an epoch counter of its own."""
         return self._pipe.for_worker(0, 1)
 
     def set_epoch(self, epoch: int) -> None:
         """Choose which epoch the next iteration is."""
-        self._mine().set_epoch(epoch)  # which looks whether there can be one
+        self._mine().set_epoch(epoch)  # raises if it is not a valid epoch
         self._epochs.coming = epoch
 
     def __len__(self) -> int:
@@ -248,7 +248,7 @@ class TorchIterableDataset(data.IterableDataset):  # type: ignore[misc]
             _refuse_batches_of_batches(sys._getframe(1).f_locals)
         info = data.get_worker_info()
         first, step = (0, 1) if info is None else (info.id, info.num_workers)
-        # All workers of an iteration share a seed; those that stay for the next one keep it.
+        # All workers of an iteration share a seed; persistent ones keep it for the next.
         key = hash((0 if info is None else info.seed - info.id, self._begun))
         self._begun += 1
         share = Share(self._pipe, first, step, self._epochs.begin(key, step), self._start)
@@ -259,7 +259,7 @@ class TorchIterableDataset(data.IterableDataset):  # type: ignore[misc]
         return dict(vars(self))
 
     def _check_world(self) -> None:
-        # A worker that was started afresh knows of no ranks.
+        # A worker process does not know the ranks.
         if self._world and data.get_worker_info() is None and _world() not in (self._world, (0, 1)):
             message = (
                 "torch.distributed was initialised after this TorchIterableDataset was made, which knows of one rank\n"
@@ -269,9 +269,9 @@ class TorchIterableDataset(data.IterableDataset):  # type: ignore[misc]
 
 
 def _refuse_batches_of_batches(loader: Mapping[str, Any]) -> None:
-    """Raise if a DataLoader makes batches of batches: what it is told is only known in the call that iterates.
+    """Raise if a DataLoader would make batches of batches, unless the user's own `collate_fn` does.
 
-    A `collate_fn` of the user's may do so.
+    Its arguments are only known in the local variables of the call that iterates.
     """
     if loader.get("auto_collation") and loader.get("collate_fn") is data.default_collate:
         message = (
@@ -282,7 +282,7 @@ def _refuse_batches_of_batches(loader: Mapping[str, Any]) -> None:
 
 
 def _world() -> tuple[int, int]:
-    """Which rank this is, and how many there are."""
+    """Return the rank of this process, and how many there are."""
     ranks = torch.distributed
     if not ranks.is_available() or not ranks.is_initialized():
         return 0, 1
@@ -290,7 +290,7 @@ def _world() -> tuple[int, int]:
 
 
 class _Tensors(Iterator[Any]):
-    """What a worker gives, as tensors, with the state that `StatefulDataLoader` asks for."""
+    """The elements of a worker as tensors, with the state that `StatefulDataLoader` asks for."""
 
     def __init__(self, share: Share, optional: tuple[str, ...], epochs: Epochs) -> None:
         self._share = share

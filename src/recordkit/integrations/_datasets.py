@@ -1,27 +1,40 @@
-"""Masks: what a framework without missing values is told about them."""
+"""Datasets and batches as frameworks take them: rows by number, and masks where values may be missing."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from recordkit.dataset import DatasetSource
 from recordkit.errors import SchemaError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from recordkit.columns import Batch
+    from recordkit.dataset import Dataset
     from recordkit.pipeline import Pipeline
     from recordkit.schema import Schema
 
 SUFFIX = "/valid"
 
 
+def with_rows(dataset: Dataset, what: str, instead: str) -> Dataset:
+    """Return the dataset; raise TypeError for anything whose rows have no numbers, such as a pipeline."""
+    if not hasattr(type(dataset), "__getitem__"):
+        message = (
+            f"{what}: expected a dataset, whose rows have numbers, found {type(dataset).__name__}\n"
+            f"  Give it what recordkit.open returns, or write {instead}."
+        )
+        raise TypeError(message)
+    return dataset
+
+
 def masked(batch: Batch, optional: Iterable[str] = ()) -> dict[str, Any]:
-    """Return the columns of a batch, and behind each that may lack values a mask called `<name>/valid`.
+    """Return the columns of a batch; each that may have missing values is followed by a mask called `<name>/valid`.
 
     Args:
         batch: The columns.
-        optional: Fields that have a mask although no value is missing in this batch, so that all batches are alike.
+        optional: Fields that get a mask even if no value is missing in this batch, so that all batches are alike.
 
     >>> import numpy as np
     >>> from recordkit.columns import Batch
@@ -30,7 +43,7 @@ def masked(batch: Batch, optional: Iterable[str] = ()) -> dict[str, Any]:
     {'age': [41, 0], 'age/valid': [True, False]}
     """
     columns: dict[str, Any] = {}
-    optional = set(optional) | set(batch.masks)
+    optional = {*optional, *batch.masks}
     for name in batch.names:
         columns[name] = batch[name]
         if name not in optional:
@@ -50,6 +63,5 @@ def optional_names(schema: Schema | None) -> tuple[str, ...]:
 
 
 def schema_of(pipe: Pipeline) -> Schema | None:
-    """Return what the records hold that a pipeline begins with, if they are of a dataset."""
-    schema: Schema | None = getattr(getattr(pipe.source, "records", None), "schema", None)
-    return schema
+    """Return the schema of the dataset that a pipeline reads; None if it does not read one directly."""
+    return pipe.source.records.schema if isinstance(pipe.source, DatasetSource) else None
