@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recordkit.engines import _ordered_threads
-from recordkit.engines._engine import AUTO, Threads
-from recordkit.engines._ordered_threads import map_in_threads
+from recordkit.engines import AUTO, ThreadEngine, Threads, _ordered_threads
 from recordkit.pipeline import Pipeline, from_generator
 from tests.pipeline.chains import chains
 from tests.pipeline.conftest import ours
@@ -49,7 +47,7 @@ class TestOrder:
 
         found: list[int] = []
         try:
-            found.extend(map_in_threads((n for n in range(count)), made, workers))
+            found.extend(ThreadEngine(workers).map(made, (n for n in range(count))))
         except LookupError:
             found.append(-1)
 
@@ -64,7 +62,7 @@ class TestOrder:
 
         found: list[int] = []
         with pytest.raises(LookupError):
-            found.extend(map_in_threads(failing(), abs, workers))
+            found.extend(ThreadEngine(workers).map(abs, failing()))
 
         assert found == [0, 1, 2, 3, 4]
 
@@ -104,7 +102,7 @@ class TestHowMany:
         def make(number: int) -> None:
             made.append(number)
 
-        things = map_in_threads((n for n in range(1000)), make, 3)
+        things = ThreadEngine(3).map(make, (n for n in range(1000)))
         next(things)
         last = -1
         while last != len(made):
@@ -147,7 +145,7 @@ class TestLeaving:
                 end.wait(20)
             return number
 
-        it = iter(map_in_threads((n for n in range(99)), waits_for_end, 12))
+        it = iter(ThreadEngine(12).map(waits_for_end, (n for n in range(99))))
         next(it)
         it.close()
         end.set()
@@ -174,7 +172,7 @@ class TestLeaving:
             return number
 
         with pytest.raises(KeyboardInterrupt):
-            list(map_in_threads(interrupted(), made, 2))
+            list(ThreadEngine(2).map(made, interrupted()))
 
         assert finished == []
         end.set()
@@ -207,10 +205,13 @@ class TestRoom:
         workers, made, late = 2, [0], threading.Event()
         first, lock = threading.Event(), threading.Lock()
 
-        def take() -> Any:
-            with lock:
-                made[0] += 1
-                return made[0] - 1, 1, made[0] - 1
+        class Numbers:
+            failure = None
+
+            def take(self) -> Any:
+                with lock:
+                    made[0] += 1
+                    return made[0] - 1, 1, made[0] - 1
 
         def make(number: int) -> int:
             mine = threading.current_thread() is not threading.main_thread()
@@ -221,7 +222,7 @@ class TestRoom:
                 first.wait(0.05)
             return number
 
-        crew = _ordered_threads.OrderedThreadPool(workers, take, make, lambda: None)
+        crew = _ordered_threads.OrderedThreadPool(workers, Numbers(), make)
         results = crew.results()
         most = 0
         for expected in range(200):

@@ -89,7 +89,6 @@ class OrderedBatches:
         self._making = making
         self._workers = workers
         self._several = several
-        self._pieces = 1  # batches a chunk
         self._feed = _ChunkFeed(files, first, size, source)
 
     def __iter__(self) -> Iterator[Any]:
@@ -99,13 +98,14 @@ class OrderedBatches:
         return self._assembled(self._by_threads() if threads else self._alone())
 
     def _alone(self) -> Generator[list[_Made], None, None]:
-        while (taken := self._feed.take(self._pieces)) is not None:
-            yield self._made(*taken)
+        while (taken := self._feed.take()) is not None:
+            yield self._made(taken[2])
 
-    def _made(self, part: RecordRange, position: int) -> list[_Made]:
+    def _made(self, taken: tuple[RecordRange, int]) -> list[_Made]:
         """Return what a chunk gives: whole batches, and at its two ends records for batches across chunks."""
+        part, position = taken
         size, chunk = self._size, part.chunk
-        self._pieces = max(1, _PIECE_BYTES * len(chunk) // max(1, chunk.nbytes) // size)
+        self._feed.batches = max(1, _PIECE_BYTES * len(chunk) // max(1, chunk.nbytes) // size)
         count = len(chunk) if self._count is None else min(len(chunk), max(0, self._count - position))
         start = min(count, -position % size)
         stop = start + (count - start) // size * size
@@ -165,17 +165,11 @@ class OrderedBatches:
             raise failure
 
     def _by_threads(self) -> Generator[list[_Made], None, None]:
-        crew = OrderedThreadPool(
-            self._workers, self._taken, lambda taken: self._made(*taken), lambda: self._feed.failure
-        )
+        pool = OrderedThreadPool(self._workers, self._feed, self._made)
         try:
-            yield from crew.results()
+            yield from pool.results()
         finally:
-            crew.stop()
-
-    def _taken(self) -> tuple[int, int, tuple[RecordRange, int]] | None:
-        taken = self._feed.take(self._pieces)
-        return None if taken is None else (taken[1], len(taken[0].chunk), taken)
+            pool.stop()
 
 
 def _larger_than(files: Sequence[RecordFile], size: int) -> bool:
@@ -196,6 +190,7 @@ class _ChunkFeed:
 
     Attributes:
         failure: The first in the order of those that are known.
+        batches: How many batches the next chunk is to have.
     """
 
     def __init__(self, files: Sequence[RecordFile], first: int, size: int, source: Source) -> None:
@@ -208,19 +203,24 @@ class _ChunkFeed:
         self._counted = 0
         self._counting: AbstractContextManager[Any] | None = threading.Lock() if source.tolerant else None
         self.failure: BaseException | None = None
+        self.batches = 1
         self._failed_at = (0, 0)
         self._starts: list[int] = []  # of each file opened so far: the position of its record 0 in the order
         self._first = first
         self._open: tuple[int, Stream | None] = (-1, None)  # one object: it is looked at without the lock
 
-    def take(self, pieces: int) -> tuple[RecordRange, int] | None:
-        """Return some records and the position of the first in the order, or None at the end."""
+    def take(self) -> tuple[int, int, tuple[RecordRange, int]] | None:
+        """Return the next records with their position in the order, and how many they are; None at the end."""
+        taken = self._take()
+        return None if taken is None else (taken[1], len(taken[0].chunk), taken)
+
+    def _take(self) -> tuple[RecordRange, int] | None:
         while True:
             if self.failure is not None:
                 raise self.failure
             file, stream = self._open
             try:
-                taken = None if stream is None else self._read(file, stream, pieces * self._size)
+                taken = None if stream is None else self._read(file, stream, self.batches * self._size)
                 if stream is not None and (failure := getattr(stream, "failure", None)) is not None:
                     self._fail(file, failure)  # the next reading of this stream would raise it, and there may be none
                 if taken is not None:

@@ -1,16 +1,19 @@
-"""Engines: who does the work, and how many at once. Nothing here knows what the work is about."""
+"""Engines: they do jobs with several threads or processes. Nothing here knows what the jobs are about."""
 
-from ._engine import AUTO, Processes, Threads, Workers, count
-from ._ordered_processes import map_in_processes
-from ._ordered_threads import OrderedThreadPool, map_in_threads
+from ._engine import AUTO, Engine, Processes, Threads, Workers, count
+from ._ordered_processes import ProcessEngine
+from ._ordered_threads import OrderedThreadPool, TaskQueue, Tasks, ThreadEngine
 
 __all__ = [
     "AUTO",
+    "Engine",
     "OrderedThreadPool",
+    "ProcessEngine",
     "Processes",
+    "TaskQueue",
+    "Tasks",
+    "ThreadEngine",
     "Threads",
     "Workers",
     "count",
-    "map_in_processes",
-    "map_in_threads",
 ]

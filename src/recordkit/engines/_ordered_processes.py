@@ -1,4 +1,4 @@
-"""Processes: spans of an order made by other processes, for functions that hold the interpreter's lock."""
+"""Jobs done by other processes, for functions that hold the interpreter's lock."""
 
 from __future__ import annotations
 
@@ -8,86 +8,98 @@ import threading
 import time
 import weakref
 from collections import deque
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from recordkit.errors import RecordKitError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Callable, Generator, Iterable
     from concurrent.futures import Future, ProcessPoolExecutor
 
 _pools: weakref.WeakSet[ProcessPoolExecutor] = weakref.WeakSet()
-# How long the pool may take to note what it was told. Where nobody is told (SIGCHLD is ignored), all have ended anyhow.
-_NOTED_SECONDS = 1.0
-_sent = b""
-_work: Callable[[Any], Any] | None = None
+# How long to wait for the pool to see that a process has ended. With SIGCHLD ignored it never does, and none is left.
+_REAP_SECONDS = 1.0
+_pickled_function = b""
+_function: Callable[[Any], Any] | None = None
 
 
 def _begin(pickled: bytes) -> None:
-    global _sent  # of a process that was started for this
-    _sent = pickled
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program that has started this one
+    global _pickled_function  # of a process that was started for this
+    _pickled_function = pickled
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
 
 
-def _done(thing: Any) -> Any:
-    global _work
-    if _work is None:  # here, so that what goes wrong is told
-        _work = pickle.loads(_sent)
-    return _work(thing)
+def _done(job: Any) -> Any:
+    global _function
+    if _function is None:  # unpickled here rather than in `_begin`, so that the parent sees the error
+        _function = pickle.loads(_pickled_function)
+    return _function(job)
 
 
-def map_in_processes(things: Iterator[Any], make: Callable[[Any], Any], count: int) -> Generator[Any, None, None]:
-    """Yield what is made of each thing, in order, made by so many processes at once.
+@dataclass(frozen=True)
+class ProcessEngine:
+    """An engine of processes, which last as long as one `map`.
 
-    Raises:
-        RecordKitError: What makes it cannot be sent to another process, or a process died.
+    Attributes:
+        workers: How many processes.
     """
-    # Here, because importing them takes as long as all of this package.
-    from concurrent.futures import ProcessPoolExecutor
-    from concurrent.futures.process import BrokenProcessPool
-    from multiprocessing import get_context
 
-    try:
-        pickled = pickle.dumps(make)
-    except Exception as error:
-        message = (
-            f"the steps cannot be sent to other processes: {error}\n"
-            "  Functions are sent by name: define them in a module, not in a function or as a lambda; or use threads."
-        )
-        raise RecordKitError(message) from error
-    # Started afresh: what this process holds of threads and locks would not survive a fork.
-    pool = ProcessPoolExecutor(count, get_context("spawn"), _begin, (pickled,))
-    _pools.add(pool)
-    _end_with_the_program()
-    waiting: deque[Future[Any]] = deque()
-    try:
-        for thing in things:
-            waiting.append(pool.submit(_done, thing))
-            if len(waiting) >= 2 * count:
+    workers: int
+
+    def map(self, function: Callable[[Any], Any], jobs: Iterable[Any]) -> Generator[Any, None, None]:
+        """Yield the function's result for each job, in the order of the jobs.
+
+        Raises:
+            RecordKitError: The function cannot be pickled, or a process died.
+        """
+        # Imported here, because it takes as long as all of this package.
+        from concurrent.futures import ProcessPoolExecutor
+        from concurrent.futures.process import BrokenProcessPool
+        from multiprocessing import get_context
+
+        try:
+            pickled = pickle.dumps(function)
+        except Exception as error:
+            message = (
+                f"the steps cannot be sent to other processes: {error}\n"
+                "  Functions are sent by name: define them in a module, not in a function or as a lambda; or use "
+                "threads."
+            )
+            raise RecordKitError(message) from error
+        # Spawned: the threads and locks of this process would not survive a fork.
+        pool = ProcessPoolExecutor(self.workers, get_context("spawn"), _begin, (pickled,))
+        _pools.add(pool)
+        _end_with_the_program()
+        waiting: deque[Future[Any]] = deque()
+        try:
+            for job in jobs:
+                waiting.append(pool.submit(_done, job))
+                if len(waiting) >= 2 * self.workers:
+                    yield waiting.popleft().result()
+            while waiting:
                 yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    except BrokenProcessPool as error:
-        message = (
-            "a worker process has ended before its time\n  It was killed, or ran out of memory: use fewer of them."
-        )
-        raise RecordKitError(message) from error
-    finally:
-        _end(pool)
+        except BrokenProcessPool as error:
+            message = (
+                "a worker process has ended before its time\n  It was killed, or ran out of memory: use fewer of them."
+            )
+            raise RecordKitError(message) from error
+        finally:
+            _end(pool)
 
 
 def _end(pool: ProcessPoolExecutor) -> None:
-    """End the processes at once: what they are about nobody will ask for."""
+    """End the processes at once: nobody will ask for their results."""
     processes = list((pool._processes or {}).values())
     pool.shutdown(wait=False, cancel_futures=True)
     for process in processes:
         process.terminate()
     for process in processes:
         process.join()
-    # The pool's own thread may have been told of the end, and not us: it is about to note it.
-    noted = time.monotonic() + _NOTED_SECONDS
-    while any(process.is_alive() for process in processes) and time.monotonic() < noted:
+    # The pool's own thread may have reaped the process first, and not have recorded it yet.
+    until = time.monotonic() + _REAP_SECONDS
+    while any(process.is_alive() for process in processes) and time.monotonic() < until:
         time.sleep(0.001)
 
 
@@ -98,5 +110,5 @@ def _end_all() -> None:
 
 @cache
 def _end_with_the_program() -> None:
-    """Have all pools ended when the program ends, before it waits for what they have still to do."""
+    """End all pools when the program ends, before it waits for their pending work."""
     threading._register_atexit(_end_all)  # type: ignore[attr-defined]

@@ -1,52 +1,58 @@
-"""Crew: threads that make something of one thing after the other, and hand it over in order."""
+"""Jobs done by several threads, whose results come in the order of the jobs."""
 
 from __future__ import annotations
 
 import threading
 import time
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Callable, Generator, Iterable, Iterator
 
 _MOST_THREADS = 32
-_LOOK_SECONDS = 0.05  # between looks at whether more threads would help
-_LEAVE_SECONDS = 1.0  # a function that does not return cannot be stopped, and is not waited for
-_WAITING = 0.7  # of one processor: where all threads together use less, they wait for something else
+_LOOK_SECONDS = 0.05  # between checks whether more threads would help
+_LEAVE_SECONDS = 1.0  # a function that does not return cannot be stopped; do not wait for it any longer
+_WAITING = 0.7  # of one processor: if all threads together use less, they are waiting for something else
+
+
+class Tasks(Protocol):
+    """Where a pool gets its jobs from."""
+
+    @property
+    def failure(self) -> BaseException | None:
+        """The error that ended the tasks, raised after the results of all that were taken before it."""
+        ...
+
+    def take(self) -> tuple[int, int, Any] | None:
+        """Return the next job as (its place in the order, how many places it covers, the job); None at the end.
+
+        Called by many threads at once. May raise, if `failure` holds the error from then on.
+        """
+        ...
 
 
 class OrderedThreadPool:
-    """Threads that make something of what they take, and hand it over in order.
+    """Threads that do jobs, and hand over the results in order.
 
-    Each holds at most one result that was not yet asked for, and there is room for as many more. Whoever asks for
-    results is one of the workers: where the next one is not there, it does not wait but makes one itself.
+    Each holds at most one finished result, and there is room for as many more. The consumer of the results is a worker,
+    too: if the next result is not ready, it does a job instead of waiting.
 
     Args:
-        workers: How many, with whoever asks.
-        take: Returns the next thing as (its place in the order, how many places it takes, the thing), or None at the
-            end. Called by many threads at once.
-        make: Takes the thing.
-        failure: What went wrong in taking, raised behind everything that was taken before.
-        grow: Whether more threads are started where those there are wait for something other than processors.
+        workers: How many threads, the consumer included.
+        tasks: The jobs.
+        function: Does a job.
+        grow: Whether to start more threads while the existing ones wait for something other than the processors.
     """
 
-    def __init__(
-        self,
-        workers: int,
-        take: Callable[[], tuple[int, int, Any] | None],
-        make: Callable[[Any], Any],
-        failure: Callable[[], BaseException | None],
-        *,
-        grow: bool = False,
-    ) -> None:
-        self._take = take
-        self._make = make
-        self._failure = failure
+    def __init__(self, workers: int, tasks: Tasks, function: Callable[[Any], Any], *, grow: bool = False) -> None:
+        self._tasks = tasks
+        self._function = function
         self._room = threading.Semaphore(2 * workers)
-        self._most_done = 2 * workers + 1  # that wait for one before them: whoever asks makes no more then
+        self._most_done = 2 * workers + 1  # with as many results waiting for an earlier one, the consumer waits, too
         self._change = threading.Condition()
-        # By place: how many places, what was made or went wrong, and whether it takes room.
+        # By place: how many places, the result or error, and how much room it takes.
         self._done: dict[int, tuple[int, Any, int]] = {}
         self._running = 0
         self._stopped = False
@@ -74,32 +80,32 @@ class OrderedThreadPool:
             with self._change:
                 self._running -= 1
                 self._change.notify()
-            # Others may be waiting for room to find that there is nothing left.
+            # Other threads may wait for room only to find that there is nothing left.
             self._room.release()
 
     def _work(self, *, room: int) -> bool:
-        """Make something of the next thing; False if there is none, or taking has failed.
+        """Do the next job; False if there is none, or taking it failed.
 
         Args:
-            room: How much of the room the result takes.
+            room: How much of the room the result takes: 0 for the consumer.
         """
         try:
-            taken = self._take()
+            taken = self._tasks.take()
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt) and not room:
                 raise
-            return False  # it is told by `failure`, and raised behind all that was taken before
+            return False  # `results` raises it after all results before it
         if taken is None:
-            if not room and isinstance(failure := self._failure(), KeyboardInterrupt):
+            if not room and isinstance(failure := self._tasks.failure, KeyboardInterrupt):
                 raise failure
             return False
-        place, width, thing = taken
+        place, width, job = taken
         result: Any
         try:
-            result = self._make(thing)
+            result = self._function(job)
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt) and not room:
-                raise  # whoever presses Ctrl-C does not wait for what comes before
+                raise  # at once: Ctrl-C does not wait for earlier results
             result = error
         with self._change:
             self._done[place] = (width, result, room)
@@ -108,11 +114,11 @@ class OrderedThreadPool:
 
     @property
     def waiting(self) -> int:
-        """How many results are there that nobody has asked for."""
+        """How many results are ready and not consumed yet."""
         return len(self._done)
 
     def results(self) -> Iterator[Any]:
-        """Yield what was made, in order; raise what went wrong where it did."""
+        """Yield the results in order, and raise an error in the place of its job."""
         place, helping = 0, True
         while True:
             ready = self._done.pop(place, None)
@@ -126,7 +132,7 @@ class OrderedThreadPool:
                         self._change.wait()
                     ready = self._done.pop(place, None)
             if ready is None:
-                if (failure := self._failure()) is not None:
+                if (failure := self._tasks.failure) is not None:
                     raise failure
                 return
             width, result, room = ready
@@ -138,7 +144,7 @@ class OrderedThreadPool:
             place += width
 
     def _look(self) -> None:
-        """Start one more thread if results are waited for while the processors have nothing to do."""
+        """Start one more thread if the consumer waits while the processors are idle."""
         if not self._grow or len(self._threads) >= _MOST_THREADS:
             return
         (since, used), now = self._looked, time.monotonic()
@@ -151,63 +157,74 @@ class OrderedThreadPool:
             self._room.release(2)
 
     def stop(self) -> None:
-        """Let the threads go; what they still hold is dropped."""
+        """Stop the threads and drop unread results."""
         self._stopped = True
         for _ in self._threads:
             self._room.release()
         until = time.monotonic() + _LEAVE_SECONDS
         for thread in self._threads:
-            if thread is not threading.current_thread():  # which may be the one that collects what was forgotten
+            if thread is not threading.current_thread():  # the garbage collector may run this in any thread
                 thread.join(max(0.0, until - time.monotonic()))
         self._done.clear()
 
 
 class TaskQueue:
-    """Hands out what an iterator gives, one thing at a time, to whichever thread asks.
+    """Tasks from an iterable: each thread that asks gets the next item.
 
     Attributes:
-        failure: What the iterator raised.
+        failure: What the iterable raised.
     """
 
-    def __init__(self, things: Generator[Any, None, None]) -> None:
-        self._things = things
+    def __init__(self, jobs: Iterable[Any]) -> None:
+        self._jobs = iter(jobs)
         self._lock = threading.Lock()
-        self._given = 0
+        self._taken = 0
         self._ended = False
         self.failure: BaseException | None = None
 
     def take(self) -> tuple[int, int, Any] | None:
-        """Return the next thing with its number; None at the end, and behind a failure."""
+        """Return the next item with its number; None at the end and after a failure."""
         with self._lock:
             if self._ended:
                 return None
             try:
-                thing = next(self._things)
+                job = next(self._jobs)
             except StopIteration:
                 self._ended = True
                 return None
             except BaseException as error:
                 self._ended, self.failure = True, error
                 return None
-            self._given += 1
-            return self._given - 1, 1, thing
+            self._taken += 1
+            return self._taken - 1, 1, job
 
     def close(self) -> None:
-        """Let the iterator go; if a thread is still waiting for it, when that one forgets it."""
+        """Close the iterator, if it is a generator; a thread that still waits for it closes it by dropping it."""
         self._ended = True
         if self._lock.acquire(blocking=False):
-            self._things.close()
+            if (close := getattr(self._jobs, "close", None)) is not None:
+                close()
             self._lock.release()
 
 
-def map_in_threads(
-    things: Generator[Any, None, None], make: Callable[[Any], Any], workers: int, *, grow: bool = False
-) -> Generator[Any, None, None]:
-    """Yield what is made of each thing, in order, made by so many threads at once."""
-    inbox = TaskQueue(things)
-    crew = OrderedThreadPool(workers, inbox.take, make, lambda: inbox.failure, grow=grow)
-    try:
-        yield from crew.results()
-    finally:
-        crew.stop()
-        inbox.close()
+@dataclass(frozen=True)
+class ThreadEngine:
+    """An engine of threads, which last as long as one `map`.
+
+    Attributes:
+        workers: How many threads, the consumer included.
+        grow: Whether to start more while these wait for something other than the processors.
+    """
+
+    workers: int
+    grow: bool = False
+
+    def map(self, function: Callable[[Any], Any], jobs: Iterable[Any]) -> Generator[Any, None, None]:
+        """Yield the function's result for each job, in the order of the jobs."""
+        tasks = TaskQueue(jobs)
+        pool = OrderedThreadPool(self.workers, tasks, function, grow=self.grow)
+        try:
+            yield from pool.results()
+        finally:
+            pool.stop()
+            tasks.close()

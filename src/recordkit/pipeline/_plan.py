@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from recordkit.engines import AUTO, Processes, Workers, map_in_processes, map_in_threads
+from recordkit.engines import AUTO, ProcessEngine, Processes, ThreadEngine, Workers
 from recordkit.engines import count as worker_count
 
 from . import _order, _sequential_steps
@@ -87,7 +87,8 @@ class SectionBlocks:
         if isinstance(self.workers, Processes):
             yield from self._by_processes(blocks, self.workers.count)
             return
-        with closing(map_in_threads(blocks, self._made, worker_count(self.workers), grow=self.workers == AUTO)) as made:
+        engine = ThreadEngine(worker_count(self.workers), grow=self.workers == AUTO)
+        with closing(engine.map(self._made, blocks)) as made:
             for block, piece, seconds in made:
                 yield from self._given(block, piece, seconds)
 
@@ -100,7 +101,7 @@ class SectionBlocks:
                 yield block.values, block.marks[0]
 
         alone = SectionTask(self.section, self.origin)
-        with closing(blocks), closing(map_in_processes(values(), alone, count)) as made:
+        with closing(blocks), closing(ProcessEngine(count).map(alone, values())) as made:
             for piece, seconds in made:
                 yield from self._given(marks.pop(0), piece, seconds)
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from recordkit.engines import AUTO, OrderedThreadPool, Processes, Workers, map_in_processes
+from recordkit.engines import AUTO, OrderedThreadPool, ProcessEngine, Processes, TaskQueue, Workers
 from recordkit.engines import count as worker_count
 
 from ._elements import ElementBlock, LazyMarks, TracedElements, joined, number_of, parts_of
@@ -168,92 +167,69 @@ class _PlaceNames:
         return self._fetch.source.place(number)
 
 
-class Spans:
-    """Gives out the places of an order, some at a time, to whichever thread asks.
-
-    Where records are read in large pieces, the next one is on its way while this one is given.
+def place_ranges(reader: RangeReader, sizes: BlockSizer, ahead: ReadAhead | None) -> Generator[PlaceRange, None, None]:
+    """Yield the places of an order, as many at a time as `sizes` says by then.
 
     Args:
-        ahead: How many records are read at once; None to leave reading to whoever takes a span.
-        at_first: How many of them the first time; then twice as many each time.
-        threads: How many may read them.
+        reader: Has the order.
+        sizes: How many places a range has; it may change after each.
+        ahead: Reads the records; None to leave reading to whoever takes a range.
+    """
+    first = 0
+    while first < reader.order.count:
+        stop = min(reader.order.count, first + sizes.size)
+        yield PlaceRange(first, stop, () if ahead is None else ahead.read(first, stop))
+        first = stop
 
-    Attributes:
-        failure: What went wrong in reading.
+
+class ReadAhead:
+    """Reads records in large pieces: the next one is on its way while this one is used.
+
+    Args:
+        reader: Has the source and the order.
+        records: How many records a piece has.
+        at_first: How many the first piece has; each one after it has twice as many. None for `records`.
+        threads: How many threads read.
     """
 
-    def __init__(
-        self,
-        fetch: RangeReader,
-        sizes: BlockSizer,
-        ahead: int | None = None,
-        at_first: int | None = None,
-        threads: int = 1,
-    ) -> None:
-        self._fetch = fetch
-        self._sizes = sizes
-        self._ahead = ahead
-        self._asked = ahead if at_first is None else at_first
-        self._lock = threading.Lock()
-        self._at = 0
+    def __init__(self, reader: RangeReader, records: int, at_first: int | None, threads: int) -> None:
+        self._reader = reader
+        self._records = records
+        self._asked = records if at_first is None else at_first
         self._loaded: list[tuple[int, int, LoadedRecords]] = []
         self._next: tuple[int, int, Future[Any]] | None = None
-        self._pool = ThreadPoolExecutor(threads, "recordkit-ahead") if ahead else None
-        self.failure: BaseException | None = None
+        self._pool = ThreadPoolExecutor(threads, "recordkit-ahead")
 
-    def take(self) -> tuple[int, int, PlaceRange] | None:
-        """Return the next places; None at the end, and behind a failure."""
-        with self._lock:
-            first, stop = self._at, min(self._fetch.order.count, self._at + self._sizes.size)
-            if first >= stop or self.failure is not None:
-                return None
-            try:
-                loaded = self._read(first, stop) if self._pool is not None else ()
-            except BaseException as error:
-                self.failure = error
-                return None
-            self._at = stop
-            return first, stop - first, PlaceRange(first, stop, loaded)
-
-    def all(self) -> Iterator[PlaceRange]:
-        """Yield all spans."""
-        while (taken := self.take()) is not None:
-            yield taken[2]
-
-    def _read(self, first: int, stop: int) -> tuple[tuple[LoadedRecords, int, int], ...]:
+    def read(self, first: int, stop: int) -> tuple[tuple[LoadedRecords, int, int], ...]:
+        """Return the records at places [first, stop): parts of what was loaded. Places only rise."""
         while not self._loaded or self._loaded[-1][1] < stop:
             start, end, coming = self._next or self._ask(self._loaded[-1][1] if self._loaded else 0)
             self._next = None
             loaded = coming.result()
             self._loaded.append((start, end, loaded.result() if isinstance(loaded, Future) else loaded))
-            if end < self._fetch.order.count:
+            if end < self._reader.order.count:
                 self._next = self._ask(end)
         self._loaded = [each for each in self._loaded if each[1] > first]
-        spans = [(each, max(first, start) - start, min(stop, end) - start) for start, end, each in self._loaded]
-        return tuple(span for span in spans if span[1] < span[2])
+        parts = [(each, max(first, start) - start, min(stop, end) - start) for start, end, each in self._loaded]
+        return tuple(part for part in parts if part[1] < part[2])
 
     def _ask(self, first: int) -> tuple[int, int, Future[Any]]:
-        assert self._ahead is not None
-        assert self._asked is not None
-        assert self._pool is not None
-        order = self._fetch.order
+        order = self._reader.order
         stop = order.window_end(first, min(order.count, first + self._asked))
-        self._asked = min(self._ahead, 2 * self._asked)
+        self._asked = min(self._records, 2 * self._asked)
         return first, stop, self._pool.submit(self._load, first, stop)
 
     def _load(self, first: int, stop: int) -> LoadedRecords | Future[Window]:
-        source, numbers = self._fetch.source, self._fetch.order.numbers(first, stop)
-        assert self._pool is not None
+        source, numbers = self._reader.source, self._reader.order.numbers(first, stop)
         return read(source, numbers, self._pool) if self._small_rows else source.load(numbers)
 
     @cached_property
     def _small_rows(self) -> bool:
-        return has_small_rows(self._fetch.source, int(self._fetch.order.numbers(0, 1)[0]))
+        return has_small_rows(self._reader.source, int(self._reader.order.numbers(0, 1)[0]))
 
     def close(self) -> None:
-        """Let the threads go."""
-        if self._pool is not None:
-            self._pool.shutdown(wait=True, cancel_futures=True)
+        """Stop the threads."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
 
 
 @dataclass(frozen=True)
@@ -285,25 +261,26 @@ class OrderedReader:
     def blocks(self, mark: Mark, epoch: int) -> Blocks:
         """Yield what steps make of the records behind a mark."""
         order, source = self.order(mark, epoch), self.source
-        fetch = RangeReader(source, order, self.section)
+        reader = RangeReader(source, order, self.section)
         size = _PADDED_BLOCK_BYTES if self.section.pads else _BLOCK_BYTES
         sizes = BlockSizer(self.unit, max(1, size // source.mean_bytes))
         if isinstance(self.workers, Processes):
-            spans = Spans(fetch, sizes)
-            yield from self._marked(map_in_processes(spans.all(), fetch.make, self.workers.count), order, sizes)
+            made = ProcessEngine(self.workers.count).map(reader.make, place_ranges(reader, sizes, None))
+            yield from self._marked(made, order, sizes)
             return
-        count, (ahead, at_first) = worker_count(self.workers), self._ahead()
-        if ahead is None:
+        count, (records, at_first) = worker_count(self.workers), self._ahead()
+        if records is None:
             source.expect(order.count)
-        spans = Spans(fetch, sizes, ahead, at_first, count)
+        ahead = ReadAhead(reader, records, at_first, count) if records is not None else None
         grow = self.workers == AUTO and bool(self.section.steps)
-        crew = OrderedThreadPool(count, spans.take, fetch.make, lambda: spans.failure, grow=grow)
-        self.profile.watch(crew)
+        pool = OrderedThreadPool(count, TaskQueue(place_ranges(reader, sizes, ahead)), reader.make, grow=grow)
+        self.profile.watch(pool)
         try:
-            yield from self._marked(crew.results(), order, sizes)
+            yield from self._marked(pool.results(), order, sizes)
         finally:
-            crew.stop()
-            spans.close()
+            pool.stop()
+            if ahead is not None:
+                ahead.close()
 
     def _ahead(self) -> tuple[int | None, int | None]:
         """How many records to read at once, and how many the first time."""
