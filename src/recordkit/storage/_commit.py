@@ -214,9 +214,9 @@ def publish_appended(writer: Writer, *, resume: bool) -> None:
         shards: list[Shard] = []
         total = len(part.shards)
         for shard in part.shards:
-            shard_name = _names.shard_name(name, len(shards), total, _names.suffix(shard.compression))
-            moves += _like(_publish.moves_of(shard, part.data, shard_name, target, target / _names.SIDE), mode)
-            shards.append(_renamed(shard, shard_name))
+            new_name = _names.shard_name(name, len(shards), total, _names.suffix(shard.compression))
+            moves += _like(_publish.moves_of(shard, part.data, new_name, target, target / _names.SIDE), mode)
+            shards.append(_renamed(shard, new_name))
         new = _seen_so(manifest, existing).with_shards(tuple(shards), _operation("append", run))
         _publish.publish(target, "append", moves, new, overwrite=True, sync=writer._options.sync, mode=mode)
     part.release()

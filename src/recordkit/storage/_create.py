@@ -113,7 +113,7 @@ def create(
         sync=sync,
         metadata=metadata,
     )
-    set_name = target.name if lone else _names.set_name(name, target)
+    own_name = target.name if lone else _names.set_name(name, target)
     number, total = _part_of(part, parts, lone=lone)
     if split is not None and parts is None:
         message = "split= is for parts of one dataset: name= says what the shards of a whole one are called"
@@ -124,7 +124,7 @@ def create(
     try:
         run: dict[str, Any] = {
             "kind": "file" if lone else "folder",
-            "name": set_name,
+            "name": own_name,
             "overwrite": overwrite,
             "metadata": options.metadata,
         }
@@ -136,7 +136,7 @@ def create(
             run["split"] = _names.set_name(split, target)
         declared = _begin(claimed, run | options.to_dict(), _as_schema(schema), resume=resume)
         publish = partial(_commit.publish_new, lone=lone) if parts is None else _commit.leave
-        return Writer(claimed, options, declared, split or set_name, publish)
+        return Writer(claimed, options, declared, split or own_name, publish)
     except BaseException:
         claimed.give_up()
         raise
@@ -398,7 +398,7 @@ def quarantined(path: str | os.PathLike[str]) -> Iterator[BadRow]:
     folder = _names.side_of(target, lone=lone) / "quarantine"
     shards = [shard for shard in manifest.shards if shard.skipped] if manifest is not None else []
     # Merged, for rows that were dealt to several shards are in none of them together.
-    rows = [_quarantine.read(_names.inside(folder, fitting("", shard.name, ".jsonl"), where)) for shard in shards]
+    rows = [_quarantine.read_quarantine(_names.inside(folder, fitting("", shard.name, ".jsonl"), where)) for shard in shards]
     yield from heapq.merge(*rows, key=lambda bad: bad.number)
 
 

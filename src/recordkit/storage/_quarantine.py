@@ -101,7 +101,7 @@ def from_line(line: bytes, where: str = "the line") -> BadRow:
         raise DECLARED.error(where, str(unlike)) from None
 
 
-def read(path: Path) -> Iterator[BadRow]:
+def read_quarantine(path: Path) -> Iterator[BadRow]:
     """Yield the rows of a quarantine file.
 
     Raises:
