@@ -17,9 +17,10 @@ import pytest
 import recordkit as rk
 from recordkit import _core, records
 from recordkit.errors import CorruptRecordError
-from recordkit.storage import Damage, _walk
-from recordkit.storage._bytes import ObjectFile
-from recordkit.storage._walk import Passed, walk, walk_checking
+from recordkit.filesystems._local import ObjectFile
+from recordkit.storage import Damage
+from recordkit.storage.read import _salvage
+from recordkit.storage.read._salvage import Passed, walk, walk_checking
 from recordkit.tools import verify
 from recordkit.tools.verify import _pass as verify_file
 from tests.chance import generator
@@ -224,7 +225,7 @@ class TestPieces:
                 data = damaged(data, rng) if rng.random() < 0.5 else data
             monkeypatch.undo()
             whole = _found(walk(_file(data), compression))
-            monkeypatch.setattr(_walk, "LARGE_BYTES", rng.choice((0, 11, 39, 800)))
+            monkeypatch.setattr(_salvage, "LARGE_BYTES", rng.choice((0, 11, 39, 800)))
             assert _found(walk(_file(data), compression)) == whole
             assert _found(walk_checking(_file(data), compression)) == whole
 
@@ -238,7 +239,7 @@ class TestPieces:
             path.write_bytes(data if compression is None else gzip.compress(data))
             monkeypatch.undo()
             whole = verify(path, workers=1)
-            for module in (_walk, verify_file):
+            for module in (_salvage, verify_file):
                 monkeypatch.setattr(module, "LARGE_BYTES", rng.choice((0, 11, 39, 800)))
             assert verify(path, workers=rng.choice((1, 2))) == whole
 

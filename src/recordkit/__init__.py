@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from recordkit.integrations import huggingface, jax, tensorflow, torch
     from recordkit.pipeline import Pipeline, from_generator
     from recordkit.schema import Array, Field, Schema, TensorProto
-    from recordkit.storage import append, commit, create, discard, quarantined, recover, write
+    from recordkit.storage import append, commit, create, discard, quarantined, recover
+    from recordkit.storage.write import write
     from recordkit.tools import (
         Aligned,
         Computed,
@@ -172,7 +173,7 @@ _PLACES = {
     "repair": "tools",
     "stats": "tools",
     "verify": "tools",
-    "write": "storage",
+    "write": "storage.write",
 }
 
 # Public modules that live under another name.

@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, Literal, cast
 from recordkit import _core
 from recordkit._core import Chunk
 from recordkit.errors import CorruptRecordError, record_place
-from recordkit.memory import mapped_at_most
+from recordkit.filesystems import REPLACE_BY_RENAMING, cut_short, mapped_at_most, name_of, read_piece
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -74,7 +74,7 @@ def corrupt(fault: int, *, path: str | None, record: int, offset: int, checked: 
     kind, words = _FAULTS[fault]
     advice = ""
     if kind in CHANGED:
-        advice = _REPLACING
+        advice = REPLACE_BY_RENAMING
     elif kind == "too_large":
         advice = "If you trust the file, open it with a larger max_record_bytes."
     elif record:
@@ -84,35 +84,6 @@ def corrupt(fault: int, *, path: str | None, record: int, offset: int, checked: 
         advice = "This may not be an uncompressed TFRecord file at all."
     place = record_place(path, record, offset)
     return CorruptRecordError(words, place=place, advice=advice, path=path, record=record, offset=offset, kind=kind)
-
-
-_REPLACING = (
-    "Read it anew from its start. To replace a file that may be read meanwhile, write a new one and rename it, "
-    "as recordkit.write does."
-)
-
-
-def cut_short(path: str | None, had: int, size: int, *, record: int | None, offset: int | None) -> CorruptRecordError:
-    """Return the error for a file that became shorter while it was read.
-
-    Args:
-        path: The file.
-        had: How many bytes it had.
-        size: How many it has.
-        record: The number of the record that reading came to, if that is known.
-        offset: Where it starts.
-    """
-    place = record_place(path) if offset is None else record_place(path, record, offset)
-    words = f"the file became shorter while it was read: it had {had} bytes, and has {size} now"
-    return CorruptRecordError(
-        words, place=place, advice=_REPLACING, path=path, record=record, offset=offset, kind="cut_short"
-    )
-
-
-def written_over(path: str | None) -> CorruptRecordError:
-    """Return the error for a file that has other bytes than those that were read before."""
-    words = "the file was written over while it was read"
-    return CorruptRecordError(words, place=record_place(path), advice=_REPLACING, path=path, kind="written_over")
 
 
 def before_it(records: int, *, checked: bool) -> str:
@@ -224,7 +195,7 @@ class Reader:
         first_record: int = 0,
         had: int = 0,
     ) -> None:
-        self._path = path if path is not None else _name_of(file)
+        self._path = path if path is not None else name_of(file)
         self._file = file  # keeps the descriptor open
         self._core = _core.Reader(
             _descriptor_of(file), chunk_bytes, max_record_bytes, offset, first_record, mapped_at_most(), had
@@ -350,28 +321,6 @@ class _ReadInto:
         piece = read_piece(self._file, len(buffer))
         buffer[: len(piece)] = piece
         return len(piece)
-
-
-def read_piece(file: IO[bytes], size: int) -> bytes:
-    """Return up to `size` bytes of an object with `read`; none at its end.
-
-    Raises:
-        TypeError: It gives something else than so many bytes.
-    """
-    piece: Any = file.read(size)
-    if isinstance(piece, str):
-        message = f"{_name_of(file) or type(file).__name__}: expected bytes, found text\n  Open it in mode 'rb'."
-        raise TypeError(message)
-    if piece is None or len(piece) > size:
-        found = "None" if piece is None else f"{len(piece):,}"
-        message = f"{_name_of(file) or type(file).__name__}: read({size}) gave {found}, and not up to {size:,} bytes"
-        raise TypeError(message)
-    return cast("bytes", piece)
-
-
-def _name_of(file: int | IO[bytes]) -> str | None:
-    name = getattr(file, "name", None)
-    return name if isinstance(name, str) else None
 
 
 @dataclass(frozen=True)

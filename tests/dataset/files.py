@@ -7,8 +7,8 @@ import zlib
 from typing import TYPE_CHECKING, Any
 
 from recordkit import records
+from recordkit.codecs._gzip import compress_member
 from recordkit.schema import Schema
-from recordkit.storage._compression import compress_member
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

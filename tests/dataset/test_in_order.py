@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import recordkit as rk
 from recordkit import records
+from recordkit.codecs._gzip import compress_member
 from recordkit.dataset import _in_order
-from recordkit.storage._compression import compress_member
 from tests.dataset.files import SCHEMA, WAYS, flip, offset_of, payloads, rows, save, save_many, stored
 
 if TYPE_CHECKING:

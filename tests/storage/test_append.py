@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 import recordkit as rk
 from recordkit import _core, records
-from recordkit.storage import Fingerprint, Index, _publish
-from recordkit.storage._facts import new_digest
+from recordkit.storage import Fingerprint, Index
+from recordkit.storage.format._facts import new_digest
+from recordkit.storage.write import _commit
 from tests.storage import reading, ways
 
 IDS = {"id": "int64"}
@@ -456,7 +457,7 @@ def test_more_rows_than_a_run_that_had_come_to_its_end(
     path = tmp_path / name
     rk.write(path, {"id": [0, 1]})
     with monkeypatch.context() as broken:
-        broken.setattr(_publish, "publish", interrupt)
+        broken.setattr(_commit, "publish", interrupt)
         with suppress(KeyboardInterrupt):
             append(path, 2, 3)
 

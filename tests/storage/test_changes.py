@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import recordkit as rk
-from recordkit.storage import _disk
-from recordkit.storage._changes import changing
+from recordkit.filesystems import _local_writes
+from recordkit.storage.staging._change_lock import changing
 from tests.dataset.bases import listing, read
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ ROWS = [{"id": number} for number in range(6)]
 HOLD = """
 import sys, time
 from pathlib import Path
-from recordkit.storage._changes import changing
+from recordkit.storage.staging._change_lock import changing
 with changing(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)
@@ -42,7 +42,7 @@ def base(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def nothing_said_yet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_disk, "_said", set())
+    monkeypatch.setattr(_local_writes, "_said", set())
 
 
 def every_change(base: Path) -> None:

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordkit import records
-from recordkit.storage import _compression
-from recordkit.storage._compression import (
+from recordkit.codecs import _gzip
+from recordkit.codecs._gzip import (
     MemberHeader,
     ZlibStream,
     compress_member,
@@ -40,7 +40,7 @@ def library(request: pytest.FixtureRequest) -> Iterator[str]:
     """Each library in turn: everything holds with the one that everybody has, too."""
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "zlib":
-            patch.setattr(_compression, "_libdeflate", lambda: None)
+            patch.setattr(_gzip, "_libdeflate", lambda: None)
         assert library_name().split()[0] == request.param, "install the group `test`"
         yield request.param
 

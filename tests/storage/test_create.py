@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import recordkit as rk
-from recordkit.storage import _disk
+from recordkit import filesystems
 from tests.storage import reading, ways
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class TestExisting:
     def test_is_replaced_where_folders_cannot_be_exchanged(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(_disk, "exchange", lambda one, other: False)
+        monkeypatch.setattr(filesystems, "exchange", lambda one, other: False)
         rk.write(tmp_path / "a", [{"id": 1}])
 
         rk.write(tmp_path / "a", [{"id": 2}], overwrite=True)
@@ -161,10 +161,10 @@ class TestExisting:
         assert names(tmp_path) == ["a"]
 
     def test_is_replaced_later_if_the_last_rename_fails(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        rename = _disk.rename
-        monkeypatch.setattr(_disk, "exchange", lambda one, other: False)
+        rename = filesystems.rename
+        monkeypatch.setattr(filesystems, "exchange", lambda one, other: False)
         monkeypatch.setattr(
-            _disk, "rename", lambda one, other: fail() if other == tmp_path / "a" else rename(one, other)
+            filesystems, "rename", lambda one, other: fail() if other == tmp_path / "a" else rename(one, other)
         )
         rk.write(tmp_path / "a", [{"id": 1}])
 

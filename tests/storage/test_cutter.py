@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordkit import _core, records
-from recordkit.storage import _cutter
-from recordkit.storage._cutter import Cutter
+from recordkit.storage.write import _blocks
+from recordkit.storage.write._blocks import Cutter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import pytest
 
-    from recordkit.storage._shard_file import Block
+    from recordkit.storage.write._shard_file import Block
 
 # A payload, or None for a row that is skipped.
 rows = st.lists(st.none() | st.integers(0, 60).map(bytes), max_size=30)
@@ -134,7 +134,7 @@ class TestCutter:
         assert [stop - start for start, stop in pairwise(ends)] == counts
 
     def test_bad_rows_without_end_are_handed_on_before_memory_is_full(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(_cutter, "MEMBER_BYTES", 100)
+        monkeypatch.setattr(_blocks, "MEMBER_BYTES", 100)
 
         blocks = cut([b"good", *[None] * 50], [1], {"block_bytes": 1000, "shard_bytes": None, "shard_records": None})
 

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 import recordkit as rk
 from recordkit import _core, records
-from recordkit.storage import Fingerprint, _existing
-from recordkit.storage._facts import new_digest
+from recordkit.storage import Fingerprint
+from recordkit.storage.format._facts import new_digest
+from recordkit.storage.write import _append
 from tests.storage import ways
 
 if TYPE_CHECKING:
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 payloads = st.lists(st.binary(max_size=60), max_size=12)
 
 
-def facts_of(path: Path) -> _existing.Facts:
-    facts = _existing.Facts(_existing.compression_of(path))
+def facts_of(path: Path) -> _append.Facts:
+    facts = _append.Facts(_append.compression_of(path))
     facts.read(path)
     return facts
 
@@ -35,19 +36,19 @@ class TestCompression:
         with ways.folder() as folder:
             (folder / "a").write_bytes(compress(b"".join(map(records.pack, payloads))))
 
-            assert _existing.compression_of(folder / "a") == ("gzip" if compress is gzip.compress else None)
+            assert _append.compression_of(folder / "a") == ("gzip" if compress is gzip.compress else None)
 
     @pytest.mark.parametrize("level", [0, 1, 6, 9])
     def test_zlib_is_refused(self, tmp_path: Path, level: int) -> None:
         (tmp_path / "a").write_bytes(zlib.compress(records.pack(b"payload"), level))
 
         with pytest.raises(rk.StorageError, match="a ZLIB file is one stream"):
-            _existing.compression_of(tmp_path / "a")
+            _append.compression_of(tmp_path / "a")
 
     def test_a_record_whose_length_looks_like_zlib_is_plain(self, tmp_path: Path) -> None:
         (tmp_path / "a").write_bytes(records.pack(bytes(0x9C78)))
 
-        assert _existing.compression_of(tmp_path / "a") is None
+        assert _append.compression_of(tmp_path / "a") is None
 
 
 class TestFacts:
@@ -82,7 +83,7 @@ class TestFacts:
             (folder / "a.tfrecord").write_bytes(b"\x1f\x8b" + junk if gzipped else junk)
 
             with suppress(rk.StorageError):
-                _existing.of_file(folder / "a.tfrecord", cut_torn_tail=False)
+                _append.of_file(folder / "a.tfrecord", cut_torn_tail=False)
 
     @given(payloads.filter(bool), st.data())
     def test_a_file_cut_anywhere_keeps_the_records_before(self, payloads: list[bytes], data: st.DataObject) -> None:
@@ -91,7 +92,7 @@ class TestFacts:
 
         with ways.folder() as folder:
             (folder / "a.tfrecord").write_bytes(raw[:size])
-            found = _existing.of_file(folder / "a.tfrecord", cut_torn_tail=True)
+            found = _append.of_file(folder / "a.tfrecord", cut_torn_tail=True)
 
         ends = np.cumsum([0, *(len(payload) + 16 for payload in payloads)])
         assert found.facts.records == int(np.searchsorted(ends, size, side="right")) - 1
@@ -109,12 +110,12 @@ class TestFacts:
 class TestFile:
     def test_a_folder_is_no_file(self, tmp_path: Path) -> None:
         with pytest.raises(rk.StorageError, match="there is no such file to append to"):
-            _existing.of_file(tmp_path, cut_torn_tail=False)
+            _append.of_file(tmp_path, cut_torn_tail=False)
 
     def test_records_that_are_no_examples_have_no_schema(self, tmp_path: Path) -> None:
         (tmp_path / "a.tfrecord").write_bytes(records.pack(b"mine"))
 
-        found = _existing.of_file(tmp_path / "a.tfrecord", cut_torn_tail=False)
+        found = _append.of_file(tmp_path / "a.tfrecord", cut_torn_tail=False)
 
         assert found.schema is None
         assert found.manifest is None

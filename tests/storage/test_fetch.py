@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import recordkit as rk
 from recordkit import _core
 from recordkit.storage import InMemory, LocalFile, OpenFiles, RecordFile, fetch, fetch_later
-from recordkit.storage._places import cached
+from recordkit.storage.read._record_index import cached
 from tests.chance import generator
 from tests.dataset.files import flip, save
 from tests.storage.ways import folder
@@ -84,7 +84,7 @@ class TestFetch:
     def test_more_files_than_can_be_open_at_once_are_read_some_after_the_others(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
     ) -> None:
-        monkeypatch.setattr("recordkit.storage._fetch.files_at_once", lambda: at_once)
+        monkeypatch.setattr("recordkit.storage.read._fetch.files_at_once", lambda: at_once)
         counts = [3, 1, 2, 1, 3, 2, 1]
         wanted = all_of(counts) * 2
         generator(f"groups of {at_once}").shuffle(wanted)
@@ -96,7 +96,7 @@ class TestFetch:
         assert list(chunk) == list(later) == [payloads(file, counts[file])[number] for file, number in wanted]
 
     def test_a_table_that_has_grown_large_is_begun_anew(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("recordkit.storage._places._TABLE_BYTES", 0)
+        monkeypatch.setattr("recordkit.storage.read._record_index._TABLE_BYTES", 0)
         files, wanted = saved(tmp_path, [3000, 3000]), [(0, 2999), (1, 5)]
 
         for _ in range(2):

@@ -19,7 +19,8 @@ import pytest
 import recordkit as rk
 from recordkit import _core, tf
 from recordkit.cli import main
-from recordkit.storage import _journal, _staging, manifest_of
+from recordkit.storage import manifest_of
+from recordkit.storage.staging import _journal, _parts
 from recordkit.viewer._dataset_view import Source
 
 if TYPE_CHECKING:
@@ -445,7 +446,7 @@ def test_what_another_user_has_left_is_read_past_and_not_obeyed(
     world = World(tmp_path / "root/data", tmp_path / "root/home")
     plant(world, kind)
     before = snapshot(tmp_path)
-    monkeypatch.setattr(_staging, "_owner", lambda path: 4711)
+    monkeypatch.setattr(_parts, "_owner", lambda path: 4711)
 
     with contextlib.suppress(rk.StorageError):  # where nothing else is
         rk.open(world.target(kind))

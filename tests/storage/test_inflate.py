@@ -19,16 +19,16 @@ from hypothesis import strategies as st
 
 import recordkit
 from recordkit import records
+from recordkit.codecs import _gzip, _gzip_members, _gzip_salvage, _inflate, _seek
+from recordkit.codecs._envelopes import envelope_of
+from recordkit.codecs._gzip import compress_member, read_member_header
+from recordkit.codecs._gzip_members import inflate_member, members_of
+from recordkit.codecs._gzip_salvage import Gap, segments
+from recordkit.codecs._inflate import Inflated
+from recordkit.codecs._seek import Checkpoints
 from recordkit.errors import CorruptRecordError
-from recordkit.storage import _checkpoints, _compression, _inflate, _members, _segments
-from recordkit.storage._bytes import LocalFile, ObjectFile
-from recordkit.storage._checkpoints import Checkpoints
-from recordkit.storage._compression import compress_member, read_member_header
-from recordkit.storage._envelopes import envelope_of
-from recordkit.storage._index import Fingerprint, Index
-from recordkit.storage._inflate import Inflated
-from recordkit.storage._members import inflate_member, members_of
-from recordkit.storage._segments import Gap, segments
+from recordkit.filesystems._local import LocalFile, ObjectFile
+from recordkit.storage.format._index import Fingerprint, Index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +46,7 @@ def library(request: pytest.FixtureRequest) -> Iterator[str]:
     fastest = _inflate.fastest.__wrapped__() if request.param != "zlib" else _inflate._ZLIB
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_inflate, "fastest", lambda: fastest)
-        patch.setattr(_segments, "fastest", lambda: fastest)
+        patch.setattr(_gzip_salvage, "fastest", lambda: fastest)
         yield request.param
 
 
@@ -371,18 +371,18 @@ class TestMembers:
     ) -> None:
         member = compress_member(raw, 1, 6)
         if missing:
-            monkeypatch.setattr(_compression, "_libdeflate", lambda: None)
+            monkeypatch.setattr(_gzip, "_libdeflate", lambda: None)
 
         assert inflate_member(member) == raw
         assert inflate_member(member, read_member_header(member)) == raw
 
-    @pytest.mark.parametrize("room", [0, _members._ROOM])
+    @pytest.mark.parametrize("room", [0, _gzip_members._ROOM])
     @pytest.mark.parametrize("missing", [False, True])
     def test_damage_is_a_value_error(self, missing: bool, room: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(_members, "_ROOM", room)
+        monkeypatch.setattr(_gzip_members, "_ROOM", room)
         member = compress_member(F5, 5, 6)
         if missing:
-            monkeypatch.setattr(_compression, "_libdeflate", lambda: None)
+            monkeypatch.setattr(_gzip, "_libdeflate", lambda: None)
 
         for byte in [*range(4), *range(10, 32), *range(40, len(member))]:
             for bit in range(8):
@@ -419,10 +419,10 @@ class TestMembers:
 @pytest.fixture
 def close_points(monkeypatch: pytest.MonkeyPatch) -> None:
     """States every few KiB, and few of them, so that small files have many and lose some."""
-    monkeypatch.setattr(_checkpoints, "_SPACING", 1 << 13)
-    monkeypatch.setattr(_checkpoints, "_STEP", 1 << 12)
-    monkeypatch.setattr(_checkpoints, "_FEED", 1 << 8)
-    monkeypatch.setattr(_checkpoints, "_MOST_POINTS", 16)
+    monkeypatch.setattr(_seek, "_SPACING", 1 << 13)
+    monkeypatch.setattr(_seek, "_STEP", 1 << 12)
+    monkeypatch.setattr(_seek, "_FEED", 1 << 8)
+    monkeypatch.setattr(_seek, "_MOST_POINTS", 16)
 
 
 RAW = table(300_000) + bytes(200_000) + noise(100_000)
@@ -687,7 +687,7 @@ class TestSegments:
 
     @pytest.mark.parametrize("name", ["magics", "fixed blocks", "stored blocks", "ours", "ends", "inside"])
     def test_hostile_file_costs_a_bounded_amount_of_work(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(_segments, "_MANY", 100)
+        monkeypatch.setattr(_gzip_salvage, "_MANY", 100)
         start = b"\x1f\x8b\x08\0\0\0\0\0\0\0"
         stored = start + b"\0\xff\xff\0\0"
         lying = compress_member(b"abc", 1, 6)[:16] + (48 * 1000).to_bytes(8, "little") + bytes([3] + [0] * 15)

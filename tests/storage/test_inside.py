@@ -25,38 +25,42 @@ KNOWN = {
     "cli/commands/_story.py": {"rescued / path.name"},
     "integrations/huggingface.py": {"path.with_name(f'.{path.name}.{os.getpid()}')"},
     "schema/declare/_text.py": {"path.with_name(f'.{path.name}.{os.getpid()}')"},
-    "storage/_commit.py": {
+    "storage/write/_commit.py": {
         "part.data / shard.name",
         "side / 'quarantine' / fitting('', target.name, '.jsonl')",
         "side / fitting('', target.name, '.rki')",
     },
-    "storage/_disk.py": {"path.with_name(fitting('.', path.name, '.new'))"},
-    "storage/_journal.py": {  # which allows none but those that a run of its kind makes
+    "filesystems/_local_files.py": {
+        "self._path.with_name(f'{_OURS}{secrets.token_hex(8)}.new')",
+        "where.with_name(fitting(_OURS, where.name, '.lock'))",
+    },
+    "filesystems/_local_writes.py": {"path.with_name(fitting('.', path.name, '.new'))"},
+    "storage/staging/_journal.py": {  # which allows none but those that a run of its kind makes
         "staging / source",
         "staging / source.partition('/')[0]",
     },
-    "storage/_layers.py": {
+    "storage/overlays/_overlay.py": {
         "overlays / f'{last + 1:04d}-{slug}'",
         "overlays / staging.name[1:-len('.recordkit')]",
         "path.with_name(f'.{path.name}.recordkit')",
         "path.with_name(f'.{path.name}.removed')",
     },
-    "storage/_locate.py": {
+    "storage/find/_locate.py": {
         "path / name",
         "path.with_name(each)",
         "path.with_name(f\"{at['name']}-?????-of-{wanted[1]:05d}{at['ending'] or ''}\")",
     },
-    "storage/_names.py": {
+    "storage/format/_names.py": {
         "folder / name",
         "side_of(target, lone=lone) / (fitting('', target.name, '.manifest.json') if lone else 'manifest.json')",
         "target.with_name(fitting('.', target.name, '.recordkit'))",
     },
-    "storage/_places.py": {
+    "storage/read/_record_index.py": {
         "cache / 'recordkit' / 'index' / f'{name}.rki'",
-        "path.parent / _names.SIDE / fitting('', path.name, '.rki')",
+        "path.parent / SIDE / fitting('', path.name, '.rki')",
         "path.with_name(fitting('.', path.name, f'.{os.getpid()}.{threading.get_ident()}'))",
     },
-    "storage/_publish.py": {
+    "storage/publish/_by_rename.py": {
         "side / 'quarantine' / fitting('', name, '.jsonl')",
         "side / fitting('', name, '.rki')",
         "source / f'{stem}.jsonl'",
@@ -65,12 +69,12 @@ KNOWN = {
         "staging.with_name(f'{staging.name}.old')",
         "target_folder / name",
     },
-    "storage/_shard_file.py": {
+    "storage/write/_shard_file.py": {
         "folder / f'{stem}{ending}'",
         "self.folder / f'{self.stem}.jsonl'",
         "self.folder / f'{self.stem}.rki'",
     },
-    "storage/_staging.py": {
+    "storage/staging/_parts.py": {
         "data / name",
         "data / shard.name",
         "folder / f'shard-{number:05d}.json'",
@@ -78,7 +82,7 @@ KNOWN = {
         "staging / f'part-{number:05d}-of-{total:05d}'",
         "staging.with_name(f'{staging.name}.old')",
     },
-    "tools/_repair.py": {"_names.side_of(target.absolute(), lone=True) / fitting('', target.name, '.lost.json')"},
+    "tools/_repair.py": {"side_of(target.absolute(), lone=True) / fitting('', target.name, '.lost.json')"},
     "tools/verify/_find.py": {"folder / name", "path / name", "path.with_name(at['name'])"},
 }
 NAMES = {"name", "stem", "each", "source", "target", "slug", "member", "filename"}

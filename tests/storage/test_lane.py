@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from recordkit.storage._lane import Lane
+from recordkit.storage.write._queue import Lane
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

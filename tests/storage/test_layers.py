@@ -26,7 +26,7 @@ from recordkit.storage import (
     remove_layer,
     write_layer,
 )
-from recordkit.storage._layers import KEY, _numbers, _text
+from recordkit.storage.overlays._overlay import KEY, _numbers, _text
 from tests.dataset.bases import build, listing, raw, read
 from tests.dataset.files import payloads, save
 

@@ -11,8 +11,8 @@ import pytest
 
 import recordkit as rk
 from recordkit.storage import Fingerprint
-from recordkit.storage._index import IndexBuilder
-from recordkit.storage._places import beside
+from recordkit.storage.format._index import IndexBuilder
+from recordkit.storage.read._record_index import beside
 from tests.dataset.bases import listing
 from tests.storage.indexes import BLOCK, MEMBERS, RAW_BYTES, RECORDS, parts_of, sealed
 

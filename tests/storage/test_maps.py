@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import recordkit as rk
-from recordkit import _core, memory
+from recordkit import _core
+from recordkit.filesystems import _map_limit
 from recordkit.storage import LocalFile, OpenFiles, RecordFile, fetch
 from tests.dataset.files import save
 
@@ -25,9 +26,9 @@ PIECES = 29
 @pytest.fixture(autouse=True)
 def limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    memory.mapped_at_most.cache_clear()
+    _map_limit.mapped_at_most.cache_clear()
     yield
-    memory.mapped_at_most.cache_clear()
+    _map_limit.mapped_at_most.cache_clear()
 
 
 @pytest.fixture
@@ -182,14 +183,14 @@ class TestMemory:
     def test_a_container_has_less_than_its_machine(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         limit = tmp_path / "memory.max"
         limit.write_text("1000000\n")
-        monkeypatch.setattr(memory, "_LIMITS", (str(limit), str(tmp_path / "none")))
+        monkeypatch.setattr(_map_limit, "_LIMITS", (str(limit), str(tmp_path / "none")))
 
-        assert memory.memory() == 1_000_000
-        assert memory.mapped_at_most() == 250_000
+        assert _map_limit.memory() == 1_000_000
+        assert _map_limit.mapped_at_most() == 250_000
 
     def test_no_limit_is_no_limit(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         limit = tmp_path / "memory.max"
         limit.write_text("max\n")
-        monkeypatch.setattr(memory, "_LIMITS", (str(limit),))
+        monkeypatch.setattr(_map_limit, "_LIMITS", (str(limit),))
 
-        assert memory.memory() == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        assert _map_limit.memory() == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordkit.storage import _names
+from recordkit.storage.format import _names
 
 if TYPE_CHECKING:
     from pathlib import Path

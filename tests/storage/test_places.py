@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import recordkit as rk
 from recordkit import _core, records
 from recordkit.storage import LocalFile, RecordFile
-from recordkit.storage._index import Fingerprint, Index
-from recordkit.storage._places import beside, cached, find_places, identities, make_places
+from recordkit.storage.format._index import Fingerprint, Index
+from recordkit.storage.read._record_index import beside, cached, find_places, identities, make_places
 from tests.dataset.files import WAYS, flip, save, stored
 from tests.storage.ways import folder
 
@@ -151,7 +151,7 @@ class TestCache:
     def test_it_is_used_the_next_time(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         path = save(tmp_path / "a", numbers(9))
         self.fetched(path, 3)
-        monkeypatch.setattr("recordkit.storage._record_file.make_places", None)
+        monkeypatch.setattr("recordkit.storage.read._record_file.make_places", None)
 
         assert self.fetched(path, 4) == [numbers(9)[4]]
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import recordkit as rk
 from recordkit import records
+from recordkit.codecs._gzip import compress_member
 from recordkit.storage import LocalFile, ObjectFile, RecordFile
-from recordkit.storage._compression import compress_member
 from tests.dataset.files import WAYS, flip, save, stored
 from tests.storage.ways import folder
 

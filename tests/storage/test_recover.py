@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import recordkit as rk
-from recordkit.storage import _disk, _publish
+from recordkit import filesystems
+from recordkit.filesystems import _local_writes
+from recordkit.storage.publish import _by_rename
 from tests.storage import reading
 
 if TYPE_CHECKING:
@@ -49,7 +51,7 @@ def killed(after: int) -> Iterator[None]:
         return call
 
     publishing = False
-    do_moves = _publish._do_moves
+    do_moves = _by_rename._do_moves
 
     def begin(*args: Any, **options: Any) -> None:
         nonlocal publishing
@@ -58,8 +60,10 @@ def killed(after: int) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         for name in CHANGES:
-            patch.setattr(_disk, name, wrapped(name, getattr(_disk, name)))
-        patch.setattr(_publish, "_do_moves", begin)
+            counted = wrapped(name, getattr(filesystems, name))
+            for module in (filesystems, _local_writes):
+                patch.setattr(module, name, counted)
+        patch.setattr(_by_rename, "_do_moves", begin)
         with suppress(KilledError, rk.StorageError):
             yield
     assert dead, "the run came to its end"
@@ -75,7 +79,7 @@ def begun(folder: Path, kind: str, after: int) -> Path:
         shutil.rmtree(folder / "_recordkit")
     with pytest.MonkeyPatch.context() as patch:
         if kind == "swapping":
-            patch.setattr(_disk, "exchange", lambda one, other: False)
+            patch.setattr(filesystems, "exchange", lambda one, other: False)
         with killed(after):
             again(target, kind)
     return target

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import recordkit as rk
-from recordkit.storage import _side_json as declare
+from recordkit.storage.format import side_json as declare
 from tests.storage import ways
 
 if TYPE_CHECKING:

@@ -19,11 +19,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from recordkit import _core, examples, records
+from recordkit.codecs._gzip import compress_member
 from recordkit.errors import WrongFileError
-from recordkit.storage import _index
-from recordkit.storage._bytes import LocalFile, ObjectFile
-from recordkit.storage._compression import compress_member
-from recordkit.storage._sniff import _STARTS, compression_of
+from recordkit.filesystems._local import LocalFile, ObjectFile
+from recordkit.storage.format import _index
+from recordkit.storage.read._file_kind import _STARTS, compression_of
 from tests import wire
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from recordkit import _core, records
+from recordkit.codecs._gzip import compress_member
 from recordkit.errors import CorruptRecordError
-from recordkit.storage import _walk
-from recordkit.storage._bytes import LocalFile, ObjectFile
-from recordkit.storage._compression import compress_member
-from recordkit.storage._damage import Damage
-from recordkit.storage._explain import explain
-from recordkit.storage._walk import walk
+from recordkit.filesystems._local import LocalFile, ObjectFile
+from recordkit.storage.read import _salvage
+from recordkit.storage.read._damage import Damage
+from recordkit.storage.read._explain import explain
+from recordkit.storage.read._salvage import walk
 from tests.storage.damages import COUNT, F5, damaged, flip, moved, payloads, put, survivors
 
 if TYPE_CHECKING:
@@ -268,7 +268,7 @@ class TestWindows:
     @pytest.fixture
     def _small(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for name, value in {"_WINDOW": 64, "_CHUNK": 100, "_GIVE_UP": 1024}.items():
-            monkeypatch.setattr(_walk, name, value)
+            monkeypatch.setattr(_salvage, name, value)
 
     @pytest.mark.usefixtures("_small")
     def test_long_zeros_are_one_damage(self) -> None:
@@ -311,8 +311,8 @@ class TestRandomDamage:
         self, small: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         if small:
-            monkeypatch.setattr(_walk, "_WINDOW", 64)
-            monkeypatch.setattr(_walk, "_CHUNK", 64)
+            monkeypatch.setattr(_salvage, "_WINDOW", 64)
+            monkeypatch.setattr(_salvage, "_CHUNK", 64)
         for seed in range(COUNT):
             rng = random.Random(seed)
             written = payloads(rng, rng.randint(1, 12))
@@ -467,8 +467,8 @@ class TestExplain:
 
     @pytest.mark.parametrize("limit", [1 << 20, 100], ids=["whole", "prefix"])
     def test_one_reason_for_all_records_is_named(self, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("recordkit.storage._explain._DIAGNOSED_WHOLE", limit)
-        monkeypatch.setattr("recordkit.storage._explain._DIAGNOSED", limit)
+        monkeypatch.setattr("recordkit.storage.read._explain._DIAGNOSED_WHOLE", limit)
+        monkeypatch.setattr("recordkit.storage.read._explain._DIAGNOSED", limit)
         header = (7).to_bytes(8, "little")
         frame = header + zlib.crc32(header).to_bytes(4, "little") + b"payload"
         data = 5 * (frame + zlib.crc32(b"payload").to_bytes(4, "little"))

@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 
 import recordkit as rk
 from recordkit import records
-from recordkit.storage import Written, _track, _writer
+from recordkit.storage import Written
+from recordkit.storage.write import _shards, _writer
 from tests.schema import test_laws as laws
 from tests.storage import reading, ways
 
@@ -100,7 +101,7 @@ class TestRoundTrip:
         sharding = data.draw(ways.shardings(len(rows)) | st.fixed_dictionaries({"shards": st.integers(1, 4)}))
         options = {"compression": compression, "sync": False, **sharding}
 
-        with TemporaryDirectory() as folder, mock.patch.object(_track, "MEMBER_BYTES", 150):
+        with TemporaryDirectory() as folder, mock.patch.object(_shards, "MEMBER_BYTES", 150):
             one, other = Path(folder) / "1" / "data", Path(folder) / "2" / "data"
             with rk.create(one, {"text": "string"}, workers=1, **options) as writer:
                 ways.write_in_steps(writer, rows, steps)

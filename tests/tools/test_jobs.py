@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import recordkit as rk
 from recordkit.errors import CorruptRecordError, RecordKitError, SchemaError, StorageError
-from recordkit.storage import _publish
+from recordkit.storage.write import _commit
 from tests.dataset.bases import build, listing, raw, read
 from tests.dataset.files import flip, offset_of, payloads, save
 
@@ -202,7 +202,7 @@ class TestARunThatBrokeOff:
             raise OSError("no more")
 
         with monkeypatch.context() as patch:
-            patch.setattr(_publish, "publish", fails)
+            patch.setattr(_commit, "publish", fails)
             with pytest.raises(OSError, match="no more"):
                 rk.add_fields(path, Counting().field, out=out)
         again = Counting()

@@ -21,7 +21,7 @@ from recordkit.columns import Batch, BytesColumn, Ragged
 from recordkit.dataset import open as open_dataset
 from recordkit.errors import MissingExtraError, SchemaError, StorageError
 from recordkit.schema import Field, Schema
-from recordkit.storage import write
+from recordkit.storage.write import write
 from recordkit.tools.fields._joined import Joined
 from recordkit.tools.fields._sources import bind
 from tests.tools.test_sources import read_back

@@ -11,9 +11,9 @@ import pytest
 
 import recordkit as rk
 from recordkit import records
+from recordkit.codecs._gzip import compress_member
 from recordkit.errors import CorruptRecordError
 from recordkit.storage import Damage, LocalFile, walk
-from recordkit.storage._compression import compress_member
 from recordkit.viewer._dataset_view import Source
 from tests.storage.damages import COUNT, damaged, flip, payloads
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from recordkit.storage._compression import Compression
+    from recordkit.codecs._gzip import Compression
 
 _Place = tuple[int | None, int | None]
 

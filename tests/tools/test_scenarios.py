@@ -17,9 +17,9 @@ import pytest
 
 import recordkit as rk
 from recordkit import _core, records
+from recordkit.codecs._gzip import compress_member
 from recordkit.errors import CorruptRecordError, SchemaError, StorageError, WrongFileError
-from recordkit.storage._compression import compress_member
-from recordkit.storage._index import Fingerprint, IndexBuilder
+from recordkit.storage.format._index import Fingerprint, IndexBuilder
 from recordkit.tools import repair, verify
 from tests.storage.damages import F5, flip, put
 

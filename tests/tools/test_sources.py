@@ -21,7 +21,7 @@ from recordkit.columns import Batch, BytesColumn, Ragged
 from recordkit.dataset import open as open_dataset
 from recordkit.errors import SchemaError
 from recordkit.schema import Field, Schema, TensorProto
-from recordkit.storage import write
+from recordkit.storage.write import write
 from recordkit.tools.fields._sources import Aligned, Bound, Computed, Failure, bind
 
 if TYPE_CHECKING:

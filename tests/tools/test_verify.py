@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 
 import recordkit as rk
 from recordkit import images, records
+from recordkit.codecs._gzip import compress_member
 from recordkit.errors import StorageError
 from recordkit.progress import Report, reporting
-from recordkit.storage import _names
-from recordkit.storage._compression import compress_member
+from recordkit.storage.format import _names
 from recordkit.tools import FileReport, Verified, repair, verify
 from recordkit.tools.verify import _pass as verify_file_module
 from recordkit.tools.verify.checks import _repeats as repeats_module

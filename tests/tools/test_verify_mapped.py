@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recordkit import _core, memory, progress, records
+from recordkit import _core, progress, records
 from recordkit.errors import StorageError
+from recordkit.filesystems import _map_limit
 from recordkit.tools import verify
 from recordkit.tools.verify import _pass as verify_file_module
 from recordkit.tools.verify._pass import _Check
@@ -48,9 +49,9 @@ def own(path: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def limits() -> Iterator[None]:
-    memory.mapped_at_most.cache_clear()
+    _map_limit.mapped_at_most.cache_clear()
     yield
-    memory.mapped_at_most.cache_clear()
+    _map_limit.mapped_at_most.cache_clear()
 
 
 def by_either_way(path: Path, workers: int = 1) -> tuple[Verified, Verified]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from recordkit.errors import StateError
-from recordkit.storage import _side_json as declare
+from recordkit.storage.format import side_json as declare
 
 FORMAT: Final = 1
 _KEYS: Final = {

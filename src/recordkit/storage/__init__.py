@@ -3,48 +3,72 @@
 What is on disk is written down in docs/format.
 """
 
-from ._bytes import ByteFile, LocalFile, ObjectFile, OpenFiles, PipeFile, check_uncut, files_at_once, given_file
-from ._changes import changing
-from ._checkpoints import Checkpoints
-from ._commit import commit
-from ._compression import Compression, library_name
-from ._create import append, begin_run, create, discard, quarantined, write
-from ._damage import Damage
-from ._disk import permissions_of
-from ._explain import advice_of, diagnosed, unstable_words
-from ._facts import new_digest
-from ._fetch import InMemory, fetch, fetch_later
-from ._index import BLOCK, Fingerprint, Index
-from ._inflate import Inflated, foreign_library_name
-from ._journal import lacks_side_files, lone_manifest
-from ._layers import (
+from recordkit.codecs import Checkpoints, Compression, Inflated, foreign_library_name, library_name, members_of
+from recordkit.filesystems import (
+    ByteFile,
+    LocalFile,
+    ObjectFile,
+    OpenFiles,
+    PipeFile,
+    check_uncut,
+    files_at_once,
+    given_file,
+    permissions_of,
+)
+from recordkit.storage.find import Located, is_named_so, locate, reason_left_out
+from recordkit.storage.format import (
+    BLOCK,
+    SIDE,
+    BadRow,
+    Fingerprint,
+    Index,
+    Lost,
+    Manifest,
+    Shard,
+    inside,
+    is_lone_file,
+    manifest_of,
+    new_digest,
+)
+from recordkit.storage.overlays import (
     Base,
     Layer,
+    file_to_change,
+    file_with_overlays,
     layer_facts,
     layers_of,
     layers_over,
+    merge_shared,
     new_layer,
     remove_layer,
     schema_through,
     settle,
     write_layer,
 )
-from ._locate import Located, locate
-from ._lone import file_to_change, file_with_overlays, merge_shared
-from ._manifest import Manifest, Shard
-from ._members import members_of
-from ._names import SIDE, inside, is_lone_file, manifest_of
-from ._places import beside, check_fits
-from ._publish import pending, recover
-from ._quarantine import BadRow, Lost
-from ._record_file import RecordFile
-from ._run import Run
-from ._shard_names import is_named_so, reason_left_out
-from ._sniff import compression_of
-from ._streams import MemberStream, Sequential, Stream
-from ._text_index import read_text_index, write_text_index
-from ._walk import Passed, walk, walk_checking
-from ._writer import Writer, Written
+from recordkit.storage.publish import pending, recover
+from recordkit.storage.read import (
+    Damage,
+    InMemory,
+    MemberStream,
+    Passed,
+    RecordFile,
+    Sequential,
+    Stream,
+    advice_of,
+    beside,
+    check_fits,
+    compression_of,
+    diagnosed,
+    fetch,
+    fetch_later,
+    read_text_index,
+    unstable_words,
+    walk,
+    walk_checking,
+    write_text_index,
+)
+from recordkit.storage.staging import changing, lacks_side_files, lone_manifest
+from recordkit.storage.write import Run, Writer, Written, append, begin_run, commit, create, discard, quarantined
 
 __all__ = [
     "BLOCK",
@@ -122,7 +146,6 @@ __all__ = [
     "unstable_words",
     "walk",
     "walk_checking",
-    "write",
     "write_layer",
     "write_text_index",
 ]

@@ -11,26 +11,22 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from recordkit import progress, records
+from recordkit import filesystems, progress, records
+from recordkit.codecs import Gap, segments
 from recordkit.errors import CorruptRecordError, StorageError, TargetExistsError, WrongFileError
-from recordkit.filesystems import fitting, given_path, is_folder, mode_of
-from recordkit.storage import Manifest, _disk, _names, create
-from recordkit.storage._bytes import LocalFile
-from recordkit.storage._damage import Damage
-from recordkit.storage._explain import advice_of, diagnosed
-from recordkit.storage._publish import pending
-from recordkit.storage._segments import Gap, segments
-from recordkit.storage._side_json import to_bytes
-from recordkit.storage._sniff import compression_of
-from recordkit.storage._walk import walk
+from recordkit.filesystems import LocalFile, fitting, given_path, is_folder, mode_of
+from recordkit.storage import Manifest, create
+from recordkit.storage.format import is_lone_file, manifest_of, side_of, targets_of, to_bytes
+from recordkit.storage.publish import pending
+from recordkit.storage.read import Damage, advice_of, compression_of, diagnosed, walk
 from recordkit.wording import counted, format_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from recordkit.codecs import Compression
     from recordkit.records import Chunk
     from recordkit.schema import Schema
-    from recordkit.storage._compression import Compression
 
 Accept = Literal["unmasked_crc", "zlib_crc", "zero_crc", "big_endian", "lf_to_crlf"]
 
@@ -139,7 +135,7 @@ def repair(
         elif first is None and damages:
             reason = _reason(file) if own is None else None
             return Repaired(str(source), str(target), 0, *_sorted(damages), reason)
-        mode = _disk.permissions_of(source)
+        mode = filesystems.permissions_of(source)
         wanted = own if compression == "same" else compression
         with create(target, _schema_of(source), compression=wanted, overwrite=overwrite, mode=mode) as writer:
             for item in items if first is None else chain([first], items):
@@ -206,10 +202,10 @@ def _checked(source: Path, target: Path) -> tuple[Path, Path]:
             f"{target}: that is the damaged file itself, which is never changed\n  Give the new file another name."
         )
         raise TargetExistsError(message, path=str(target))
-    if not _names.is_lone_file(target):
+    if not is_lone_file(target):
         message = f"{target}: not the name of a record file\n  Give the new file a name such as {target.name}.tfrecord."
         raise StorageError(message, path=str(target))
-    pending(*_names.targets_of(source)[-1:])
+    pending(*targets_of(source)[-1:])
     return source, target
 
 
@@ -220,7 +216,7 @@ def _is_same(source: Path, target: Path) -> bool:
 def _schema_of(source: Path) -> Schema | None:
     """What the manifest beside the file, or that of its dataset, says it holds."""
     for path, lone in ((source, True), (source.parent, False)):
-        manifest = Manifest.load(_names.manifest_of(path.absolute(), lone=lone))
+        manifest = Manifest.load(manifest_of(path.absolute(), lone=lone))
         if manifest is not None and any(shard.name == source.name for shard in manifest.shards):
             return manifest.schema
     return None
@@ -270,9 +266,9 @@ def _content(file: LocalFile, compression: Compression) -> bytes:
 
 
 def _write_list(target: Path, repaired: Repaired) -> None:
-    path = _names.side_of(target.absolute(), lone=True) / fitting("", target.name, ".lost.json")
+    path = side_of(target.absolute(), lone=True) / fitting("", target.name, ".lost.json")
     if repaired.ok:
-        _disk.remove_file(path)  # of an old file of this name
+        filesystems.remove_file(path)  # of an old file of this name
         return
     value: dict[str, Any] = {
         "format": 1,
@@ -282,9 +278,9 @@ def _write_list(target: Path, repaired: Repaired) -> None:
         "lost": [_entry(damage) for damage in repaired.lost],
         "notes": [_entry(damage) for damage in repaired.notes],
     }
-    _disk.refuse_links(path.parent)
-    _disk.replace_file(path, to_bytes(value))
-    _disk.set_mode(path, _disk.permissions_of(target))
+    filesystems.refuse_links(path.parent)
+    filesystems.replace_file(path, to_bytes(value))
+    filesystems.set_mode(path, filesystems.permissions_of(target))
 
 
 def _entry(damage: Damage) -> dict[str, Any]:

@@ -6,9 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recordkit.filesystems import given_path, refusing
-from recordkit.storage._bytes import open_regular
-from recordkit.storage._disk import make_folder, replace_file
+from recordkit.filesystems import given_path, make_folder, open_regular, refusing, replace_file
 from recordkit.tf.tensors import one_string, string_tensor
 
 if TYPE_CHECKING:

@@ -10,13 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, TypeAlias, cast
 
+from recordkit import filesystems
 from recordkit.errors import StorageError
 from recordkit.filesystems import given_path, is_folder, mode_of
 from recordkit.storage import (
     LocalFile,
     Manifest,
-    _disk,
-    _names,
     given_file,
     is_named_so,
     locate,
@@ -24,6 +23,7 @@ from recordkit.storage import (
     pending,
     reason_left_out,
 )
+from recordkit.storage.format import SIDE, inside, manifest_of, staging_of, targets_of
 
 from ._report import Problem
 
@@ -96,7 +96,7 @@ class _Finder:
         """Take what one text means."""
         path = Path(given_path(text, pattern=True))
         if is_folder(path):
-            manifest = self._load(_names.manifest_of(path, lone=False))
+            manifest = self._load(manifest_of(path, lone=False))
             if manifest is not None:
                 self._by_manifest(path, manifest)
                 return
@@ -135,7 +135,7 @@ class _Finder:
 
     def _add(self, path: Path, expected: int | None = None) -> None:
         """Take a file, with its own manifest or that of its folder."""
-        for where in (lone_manifest(path), _names.manifest_of(path.parent, lone=False)):
+        for where in (lone_manifest(path), manifest_of(path.parent, lone=False)):
             manifest = self._load(where)
             shard = next((each for each in manifest.shards if each.name == path.name), None) if manifest else None
             if manifest is not None and shard is not None:
@@ -144,13 +144,13 @@ class _Finder:
         self.found.candidates.append(Candidate(LocalFile(path), expected=expected))
 
     def _by_manifest(self, folder: Path, manifest: Manifest) -> None:
-        names = {path.name for path in _disk.children(folder)}
-        where = _names.manifest_of(folder, lone=False)
+        names = {path.name for path in filesystems.children(folder)}
+        where = manifest_of(folder, lone=False)
         for shard in manifest.shards:
             missing = None if shard.name in names else "the manifest lists it, and it is not there"
-            file = LocalFile(_names.inside(folder, shard.name, where))
+            file = LocalFile(inside(folder, shard.name, where))
             self.found.candidates.append(Candidate(file, shard, True, manifest.schema, None, missing))
-        journals = [pending(target) for target in _names.targets_of(folder)]
+        journals = [pending(target) for target in targets_of(folder)]
         unfinished = {name for journal in journals if journal is not None for name in journal.shards()}
         for name in sorted(names - {shard.name for shard in manifest.shards} - unfinished):
             if is_named_so(name) and reason_left_out(name) is None:
@@ -159,7 +159,7 @@ class _Finder:
         self._note_staging(folder)
 
     def _note_staging(self, target: Path) -> None:
-        staging = _names.staging_of(Path(os.path.abspath(target)))  # noqa: PTH100 - links keep their names
+        staging = staging_of(Path(os.path.abspath(target)))  # noqa: PTH100 - links keep their names
         if mode_of(staging):
             self.found.notes.append(f"{staging}: a writer is at work here, or has not finished; it is not looked at")
 
@@ -173,7 +173,7 @@ class _Finder:
         return self._manifests[path]
 
     def _problem(self, error: StorageError, text: str, kind: str = "incomplete") -> None:
-        if error.errno in _disk.TOO_MANY_CODES:
+        if error.errno in filesystems.TOO_MANY_CODES:
             raise error  # which says nothing of the dataset
         path = error.path or text
         if any(problem.path == path for problem in self.found.problems):
@@ -186,7 +186,7 @@ def _there(text: str) -> list[Path]:
     path = Path(text)
     mode = mode_of(path)
     if stat.S_ISDIR(mode):
-        files = [file for file in _disk.children(path) if is_named_so(file.name) and file.is_file()]
+        files = [file for file in filesystems.children(path) if is_named_so(file.name) and file.is_file()]
         return [file for file in files if reason_left_out(file.name) is None]
     at = _AT.fullmatch(path.name)
     if stat.S_ISREG(mode):
@@ -196,9 +196,7 @@ def _there(text: str) -> list[Path]:
         text = f"{stem}*-of-{int(at['total']):05d}{glob.escape(at['ending'] or '')}*"
     matches = sorted(map(Path, glob.glob(text, recursive=True)))  # noqa: PTH207 (Path.glob takes no full path)
     return [
-        each
-        for each in matches
-        if each.is_file() and _names.SIDE not in each.parts and reason_left_out(each.name) is None
+        each for each in matches if each.is_file() and SIDE not in each.parts and reason_left_out(each.name) is None
     ]
 
 

@@ -17,9 +17,9 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from recordkit import _core
+from recordkit import _core, filesystems
 from recordkit.errors import CorruptRecordError, StorageError, WrongFileError
-from recordkit.memory import mapped_at_most
+from recordkit.filesystems import mapped_at_most
 from recordkit.records import CHANGED, CHUNK_BYTES, LARGE_BYTES, NO_LIMIT, Reader
 from recordkit.storage import (
     Checkpoints,
@@ -30,7 +30,6 @@ from recordkit.storage import (
     Passed,
     PipeFile,
     Sequential,
-    _disk,
     advice_of,
     check_uncut,
     compression_of,
@@ -87,8 +86,8 @@ def verify_file(
     except CorruptRecordError:
         raise  # a fault of ours: all of them are reported
     except OSError as error:
-        if error.errno in _disk.TOO_MANY_CODES:
-            message = f"{name}: cannot be verified: {os.strerror(error.errno)}\n  {_disk.TOO_MANY}"
+        if error.errno in filesystems.TOO_MANY_CODES:
+            message = f"{name}: cannot be verified: {os.strerror(error.errno)}\n  {filesystems.TOO_MANY}"
             raise StorageError(message, path=name, errno=error.errno) from None
         verdict: Verdict = "missing" if error.errno == errno.ENOENT else "unreadable"
         report = FileReport(name, verdict, damage=(Damage.from_error(error, name, kind=verdict),))

@@ -13,7 +13,7 @@ from recordkit import progress
 from recordkit.dataset import DamageLog, RecordSequence
 from recordkit.engines import AUTO, Workers, count
 from recordkit.errors import RecordKitError, SchemaError
-from recordkit.memory import mapped_at_most
+from recordkit.filesystems import mapped_at_most
 from recordkit.schema import Schema
 from recordkit.storage import LocalFile, PipeFile, RecordFile
 from recordkit.tools.verify.checks import Payloads

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from recordkit import filesystems
 from recordkit.storage import (
     BLOCK,
     Damage,
     Fingerprint,
     Index,
     LocalFile,
-    _disk,
     beside,
     check_fits,
     lacks_side_files,
@@ -183,7 +183,7 @@ class IndexCheck:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except (ValueError, OSError) as error:
-            if getattr(error, "errno", None) in _disk.TOO_MANY_CODES:
+            if getattr(error, "errno", None) in filesystems.TOO_MANY_CODES:
                 raise
             if lacks_side_files(file.path) is not None:
                 return None  # of the state before, and about to be replaced

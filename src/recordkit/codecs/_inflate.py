@@ -1,0 +1,358 @@
+"""Inflating: the uncompressed bytes of gzip and zlib files, from front to back, in bounded memory.
+
+Headers and checksums are read here and only the deflate streams are left to a library, so that every way in which a
+file can be damaged has its own name, which no library gives. Nothing here knows records. Members that say how large
+they are, and so can be read one by one, are in `_members.py`; reading at any place is in `_checkpoints.py`, and damaged
+files are in `_segments.py`.
+"""
+
+from __future__ import annotations
+
+import copy
+import zlib
+from enum import Enum
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, Protocol, cast
+
+from recordkit.errors import CorruptRecordError
+from recordkit.filesystems import check_uncut
+
+from ._envelopes import Short, envelope_of
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from typing_extensions import Buffer
+
+    from recordkit.filesystems import ByteFile
+
+    from ._envelopes import Zipped
+
+_PIECE: Final = 1 << 18  # read from the file at once: larger ones were no faster
+_LEAST: Final = 1 << 16  # inflated at once, even for a small buffer: each step costs copies of what it does not use
+_MOST: Final = 1 << 22  # and for a large one, since a bomb would fill it
+_FIRST_FEED: Final = 1 << 12
+_SURE_PAYLOAD: Final = 256 << 20
+_PAYLOAD_TIMES: Final = 64
+_MOST_PAYLOAD: Final = 2 << 30  # an Example cannot have more
+_MOST_HEADER: Final = 1 << 18  # of gzip: the extra field has at most 64 KiB, and names are short
+
+
+class Fault(Enum):
+    """What can be wrong: the kind and the words; {} is gzip or zlib."""
+
+    HEADER = "{}_damaged", "the {} header is damaged"
+    STREAM = "{}_damaged", "the {} data is damaged and cannot be decompressed further"
+    CHECKSUM = "{}_damaged", "the {} data decompresses, but not to what its checksum says"
+    TORN = "{}_torn", "the file ends inside the {} data"
+    NO_TRAILER = "{}_no_trailer", "the file ends before the checksum of the {} data"
+    TRAILING = "{}_trailing", "bytes that are no {} follow the {} data"
+    ZEROS = "zeros", "zeros follow the {} data"
+
+
+class Trouble(Exception):  # noqa: N818 - it never leaves the package
+    """What is wrong with compressed bytes, as facts.
+
+    Attributes:
+        fault: Which one it is.
+        kind: One word for it, such as `"gzip_torn"`.
+        words: What is wrong, for people.
+        start: Where the member or stream that it is in starts, or the bytes that are none.
+        at: The first byte that is of no use.
+    """
+
+    def __init__(self, compression: Zipped, fault: Fault, start: int, at: int) -> None:
+        kind, words = fault.value
+        self.fault = fault
+        self.kind = kind.replace("{}", compression)
+        self.words = words.replace("{}", compression)
+        self.start = start
+        self.at = at
+        super().__init__(compression, fault, start, at)
+
+    def error(self, path: str) -> CorruptRecordError:
+        """Return the error to raise for it."""
+        place = f"byte {self.start}" if self.at == self.start else f"byte {self.start}, found at byte {self.at}"
+        message = f"{path}: {place}: {self.words}\n  recordkit.repair writes the intact records to a new file."
+        return CorruptRecordError(message, path=path, offset=self.start, kind=self.kind)
+
+
+class _Readable(Protocol):
+    """What is used of a file to look at bytes of it."""
+
+    def read_at(self, offset: int, size: int, /) -> bytes: ...
+
+
+class _Stream(Protocol):
+    """What is used of a decompressobj."""
+
+    @property
+    def eof(self) -> bool: ...
+
+    @property
+    def unused_data(self) -> bytes: ...
+
+    @property
+    def unconsumed_tail(self) -> bytes: ...
+
+    def decompress(self, data: Buffer, max_length: int, /) -> bytes: ...
+
+
+class _Library(Protocol):
+    """What is used of zlib and those like it."""
+
+    error: type[Exception]
+
+    def decompressobj(self, wbits: int, /) -> _Stream: ...
+
+
+_ZLIB: Final = cast("_Library", zlib)
+
+
+@cache
+def fastest() -> _Library:
+    """Return isal where it is installed, with which `Inflated` was about 1.7 times as fast; else zlib."""
+    try:
+        return cast("_Library", import_module("isal.isal_zlib"))
+    except ImportError:
+        return _ZLIB
+
+
+def foreign_library_name() -> str:
+    """Return the name and version of the library that decompresses what others have made.
+
+    >>> foreign_library_name().split()[0] in ("isal", "zlib")
+    True
+    """
+    return f"zlib {zlib.ZLIB_RUNTIME_VERSION}" if fastest() is _ZLIB else f"isal {import_module('isal').__version__}"
+
+
+class _Input:
+    """The bytes of a file from `at` on, a piece of it in memory at a time."""
+
+    def __init__(self, file: ByteFile, at: int) -> None:
+        self._file = file
+        self.at = at
+        self._start = at
+        self._piece = b""
+        self._ahead = _FIRST_FEED
+
+    def peek(self, count: int) -> memoryview:
+        """Return the next bytes without using them up; fewer than `count` only at the end of the file."""
+        begin = self.at - self._start
+        if not 0 <= begin <= len(self._piece):
+            self._start, self._piece, begin = self.at, b"", 0
+        if begin + count > len(self._piece):
+            kept = self._piece[begin:]
+            more = self._file.read_at(self.at + len(kept), max(count, self._ahead))
+            self._start, self._piece, begin = self.at, kept + more if kept else more, 0
+            self._ahead = min(_PIECE, 4 * self._ahead)
+        return memoryview(self._piece)[begin : begin + count]
+
+
+class Inflater:
+    """Gives the uncompressed bytes of a file step by step, and stops at trouble.
+
+    Attributes:
+        raw: How many bytes it has given.
+        start: Where the member starts that it is in.
+    """
+
+    def __init__(
+        self, file: ByteFile, compression: Zipped, at: int = 0, *, library: _Library = _ZLIB, feed: int = _PIECE
+    ) -> None:
+        self.raw = 0
+        self.start = at
+        self._file = file
+        self._compression = compression
+        self._envelope = envelope_of(compression)
+        self._library = library
+        self._most_feed = feed
+        self._input = _Input(file, at)
+        self._members = 0
+        self._stream: _Stream | None = None
+        self._careful = False
+        self._feed = _FIRST_FEED
+
+    @property
+    def at(self) -> int:
+        """The first byte of the file that it has not used."""
+        return self._input.at
+
+    def step(self, most: int) -> bytes:
+        """Return the next bytes, `most` or fewer; none at the end.
+
+        Raises:
+            Trouble: The file is damaged here; all bytes before were given. Called again, it raises again.
+        """
+        while True:
+            try:
+                if self._stream is None:
+                    if not self._open():
+                        return b""
+                elif self._stream.eof:
+                    self._close()
+                elif piece := self._inflate(most):
+                    return piece
+            except Trouble:
+                if self._careful or self._stream is None:
+                    raise
+                self._open_again()
+
+    def copy(self) -> Self:
+        """Return another that goes on from here by itself. Only for zlib, whose streams can be copied."""
+        other = copy.copy(self)
+        other._input = _Input(self._file, self._input.at)  # without the piece in memory
+        other._stream = self._stream.copy() if self._stream is not None else None  # type: ignore[attr-defined]
+        return other
+
+    def _trouble(self, fault: Fault) -> Trouble:
+        return Trouble(self._compression, fault, self.start, self.at)
+
+    def _open(self) -> bool:
+        """Read the header of a member; False if there is none but the clean end of the file."""
+        self.start = self._input.at
+        head = self._input.peek(10)
+        if not head:
+            return False
+        if self._members and (self._compression == "zlib" or not b"\x1f\x8b".startswith(bytes(head[:2]))):
+            zeros = all_zeros(self._file, self.start, self._file.size)
+            raise self._trouble(Fault.ZEROS if zeros else Fault.TRAILING)
+        self._body = self._input.at = self.start + self._header_bytes()
+        self._members += 1
+        self._stream = self._library.decompressobj(-zlib.MAX_WBITS)
+        self._given, self._skip = 0, 0
+        self._sum = self._envelope.first_checksum
+        self._careful = False
+        return True
+
+    def _header_bytes(self) -> int:
+        for count in (10, 512, _MOST_HEADER):
+            data = self._input.peek(count)
+            try:
+                return self._envelope.header_bytes(data)
+            except ValueError:
+                break
+            except Short:
+                if len(data) < count:
+                    raise self._trouble(Fault.TORN) from None
+        raise self._trouble(Fault.HEADER)
+
+    def _open_again(self) -> None:
+        """Start the member anew, to find what it gives up to the very byte where it is damaged.
+
+        A library that fails keeps what it had decompressed in that call. And only zlib is relied on for where streams
+        end: isal can lose some bytes behind one that is nearly empty.
+        """
+        self._input.at = self._body
+        self._stream = _ZLIB.decompressobj(-zlib.MAX_WBITS)
+        self._skip = self._given
+        self._feed = self._most_feed
+        self._careful = True
+
+    def _inflate(self, most: int) -> bytes:
+        assert self._stream is not None
+        data = self._input.peek(self._feed)
+        before = self._stream.copy() if self._careful else None  # type: ignore[attr-defined]
+        try:
+            piece = self._stream.decompress(data, most)
+        except (zlib.error, self._library.error):
+            if before is None or len(data) <= 1:
+                raise self._trouble(Fault.STREAM) from None
+            self._stream, self._feed = before, max(1, len(data) // 16)
+            return b""
+        left = self._stream.unused_data if self._stream.eof else self._stream.unconsumed_tail
+        used = len(data) - len(left)  # below 0 if isal had more in hand than it needed
+        self._input.at += used
+        if not (piece or used or self._stream.eof):
+            raise self._trouble(Fault.STREAM if data else Fault.TORN)
+        if not self._careful:
+            self._feed = min(self._most_feed, 2 * self._feed)
+        return self._taken(piece)
+
+    def _taken(self, piece: bytes) -> bytes:
+        """Count what was not given before."""
+        if self._skip:
+            skipped = min(self._skip, len(piece))
+            self._skip -= skipped
+            piece = piece[skipped:]
+        self._given += len(piece)
+        self.raw += len(piece)
+        self._sum = self._envelope.checksum(piece, self._sum)
+        return piece
+
+    def _close(self) -> None:
+        """Check a member that was given."""
+        trailer = self._input.peek(self._envelope.trailer_bytes)
+        if len(trailer) < self._envelope.trailer_bytes:
+            # TensorFlow passes over both, but the content of gzip is then whole so often that it has its own kind.
+            raise self._trouble(Fault.NO_TRAILER if self._compression == "gzip" else Fault.TORN)
+        if trailer != self._envelope.trailer(self._sum, self._given) or self._skip:
+            raise self._trouble(Fault.CHECKSUM)
+        self._input.at += len(trailer)
+        self._stream = None
+        # What a library does not use it copies, and a file may be of many tiny members: at first no more than the last.
+        self._feed = max(_FIRST_FEED, min(self._most_feed, self._input.at - self.start))
+
+
+def most_payload(file_bytes: int) -> int:
+    """Return the longest payload that a compressed file of this size is expected to hold.
+
+    A few MB may stand for many GB, and only programs that mean harm write such records.
+
+    >>> most_payload(6 << 20) >> 20
+    384
+    """
+    return min(_MOST_PAYLOAD, max(_SURE_PAYLOAD, _PAYLOAD_TIMES * file_bytes))
+
+
+def all_zeros(file: _Readable, start: int, end: int) -> bool:
+    """Return whether there are only zeros from `start` to `end`."""
+    while start < end:
+        piece = file.read_at(start, min(_PIECE, end - start))
+        if piece.count(0) < len(piece):
+            return False
+        if not piece:
+            break
+        start += len(piece)
+    return True
+
+
+class Inflated:
+    """What a gzip or zlib file stands for, as a file to read from front to back.
+
+    gzip may be any number of members, zlib is one stream. Memory stays within a few MiB, whatever the file claims.
+
+    >>> import gzip, io
+    >>> from recordkit.filesystems import ObjectFile
+    >>> zipped = gzip.compress(b"one") + gzip.compress(b"two")
+    >>> file, buffer = Inflated(ObjectFile(io.BytesIO(zipped)), "gzip"), bytearray(10)
+    >>> [bytes(buffer[:count]) for count in iter(lambda: file.readinto(buffer), 0)]
+    [b'one', b'two']
+    """
+
+    def __init__(self, file: ByteFile, compression: Zipped) -> None:
+        self._file = file
+        self._inflater = Inflater(file, compression, library=fastest())
+        self._left = memoryview(b"")
+
+    def readinto(self, buffer: Buffer) -> int:
+        """Put the next bytes into `buffer` and return how many; 0 only at the clean end, or if it has no room.
+
+        Raises:
+            CorruptRecordError: The file is damaged here. All bytes before were given.
+        """
+        view = memoryview(buffer).cast("B")
+        if not self._left:
+            try:
+                self._left = memoryview(self._inflater.step(min(max(len(view), _LEAST), _MOST)))
+            except Trouble as trouble:
+                check_uncut(self._file)
+                raise trouble.error(self._file.name) from None
+            if not self._left:
+                check_uncut(self._file)
+        count = min(len(view), len(self._left))
+        view[:count] = self._left[:count]
+        self._left = self._left[count:]
+        return count

@@ -1,0 +1,149 @@
+"""Stretches: bytes that follow upon each other without a gap, to be read twice where the first look finds damage."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Protocol, cast
+
+from recordkit.codecs import Gap
+from recordkit.filesystems import LocalFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import IO
+
+    from typing_extensions import Buffer
+
+    from recordkit.filesystems import ByteFile
+
+_PIECE: Final = 1 << 20
+_UNKNOWN: Final = 1 << 62
+
+
+class Source(Protocol):
+    """Bytes that follow upon each other."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether its end is the end of the file."""
+        ...
+
+    @property
+    def had(self) -> int:
+        """How many bytes it is known to have had."""
+        ...
+
+    def read_at(self, offset: int, size: int) -> bytes: ...
+
+    def left(self, offset: int, size: int = 0) -> int:
+        """Return how many bytes there are from `offset` on, or a very large number if that is not known yet.
+
+        Where there are fewer than `size`, it is known.
+        """
+        ...
+
+    def taken(self, offset: int, size: int) -> Buffer:
+        """Return bytes that will not be asked for again, nor any before them."""
+        ...
+
+    def opened(self, offset: int) -> int | IO[bytes]:
+        """Return what a `records.Reader` reads from there on."""
+        ...
+
+    def forget(self, offset: int) -> None:
+        """Nothing before `offset` will be asked for again."""
+
+
+class Plain:
+    """A whole file."""
+
+    whole = True
+
+    def __init__(self, file: ByteFile) -> None:
+        self._file = file
+        self.had = file.had or file.size if isinstance(file, LocalFile) else 0
+        self.read_at = self.taken = file.read_at
+
+    def left(self, offset: int, size: int = 0) -> int:
+        return max(0, self._file.size - offset)
+
+    def opened(self, offset: int) -> int | IO[bytes]:
+        return self._file.descriptor if isinstance(self._file, LocalFile) else _Opened(self, offset).file
+
+    def forget(self, offset: int) -> None:
+        pass
+
+
+class Stretch:
+    """What a compressed file stands for, up to the next gap.
+
+    Attributes:
+        gap: What ended it; None before its end, and at the end of the file.
+        end: Where it ends, as far as it is known.
+    """
+
+    def __init__(self, pieces: Iterator[bytes | Gap], start: int) -> None:
+        self._pieces = pieces
+        self._bytes = bytearray()
+        self._start = self.end = start
+        self._needed = start
+        self._ended = False
+        self.gap: Gap | None = None
+
+    had = 0
+
+    @property
+    def whole(self) -> bool:
+        return self.gap is None
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        self.left(offset, size)
+        begin = offset - self._start
+        return bytes(memoryview(self._bytes)[begin : begin + size])
+
+    def _pull(self) -> None:
+        piece = next(self._pieces, None)
+        if piece is None or isinstance(piece, Gap):
+            self.gap, self._ended = piece, True
+            return
+        del self._bytes[: self._needed - self._start]
+        self._bytes += piece
+        self.end += len(piece)
+        self._start = self.end - len(self._bytes)
+
+    def left(self, offset: int, size: int = 0) -> int:
+        while self.end < offset + size and not self._ended:
+            self._pull()
+        return max(0, self.end - offset) if self._ended else _UNKNOWN
+
+    def taken(self, offset: int, size: int) -> Buffer:
+        self.left(offset, size)
+        del self._bytes[: offset - self._start]
+        data, self._bytes = self._bytes, self._bytes[size:]
+        self._start = self._needed = offset + len(data) - len(self._bytes)
+        return memoryview(data)[:size]
+
+    def opened(self, offset: int) -> int | IO[bytes]:
+        return _Opened(self, offset).file
+
+    def forget(self, offset: int) -> None:
+        self._needed = offset
+
+
+class _Opened:
+    """A source as a file object that has all a reader asks for."""
+
+    def __init__(self, source: Source, offset: int) -> None:
+        self._source = source
+        self._at = offset
+
+    @property
+    def file(self) -> IO[bytes]:
+        return cast("IO[bytes]", self)
+
+    def readinto(self, buffer: Buffer) -> int:
+        view = memoryview(buffer).cast("B")
+        # No more at a time: what is not used of it is read again behind damage.
+        piece = self._source.read_at(self._at, min(len(view), _PIECE))
+        view[: len(piece)] = piece
+        self._at += len(piece)
+        return len(piece)

@@ -1,0 +1,284 @@
+r"""Sniff: what a file is, told from its bytes and never from its name.
+
+A sound record header decides over everything else. What nothing here fits may be a damaged TFRecord file; the reader
+finds out. Each signature is one line of a table, as strict as keeps the first bytes of a damaged file from matching:
+the length of a record has zeros where signatures of four bytes go on.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from recordkit import _core, examples, records
+from recordkit.errors import WrongFileError
+from recordkit.filesystems import UNKNOWN_SIZE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from recordkit.filesystems import ByteFile
+
+__all__ = ["compression_of"]
+
+_HEAD: Final = 1 << 12
+_HEADER: Final = 12
+_PIECE: Final = 1 << 20
+_MOST_EXAMPLE: Final = 1 << 26
+_SURELY_ZLIB: Final = 8  # from this size on, a cut zlib stream is no longer the torn header of a plain file
+_SURELY_TEXT: Final = 6  # so many bytes of a torn header are never all letters: no record is 2**40 bytes long
+_RAW: Final = 1 << 12
+
+_CONVERT = "recordkit opens TFRecord files: read this with its own library, and write it with recordkit.write."
+_UNPACK = "Unpack it, and open the files that are in it."
+_EXPAND = "Decompress it first: recordkit reads plain, gzip and zlib files."
+_FETCH = "The download failed and its answer was saved in place of the file: fetch the file again."
+_LEAVE = "Open the record files beside it, and leave this one out."
+_FRAME = "Every message has to be framed as a record: recordkit.records.pack does that."
+_LOAD = "recordkit.write(path, np.load(...)) makes records of it."
+_LOAD_ALL = "recordkit.write(path, dict(np.load(...))) makes records of it."
+_AGAIN = "A crash or a broken copy has lost what was in it: get the file again from where it came."
+_ONCE = "It was compressed twice: decompress it once, and open the result."
+_LFS = "The data was not downloaded: git lfs pull"
+_ANNEX = "The data was not downloaded: git annex get"
+
+
+class _Signature(NamedTuple):
+    """One word, what the bytes look like, what it is, what to do."""
+
+    kind: str
+    pattern: re.Pattern[bytes]
+    what: str
+    advice: str
+
+
+def _is(kind: str, pattern: bytes, what: str, advice: str) -> _Signature:
+    return _Signature(kind, re.compile(pattern, re.DOTALL), what, advice)
+
+
+# Of the first bytes; the first that fits is the answer.
+_STARTS: Final = (
+    _is("npy", rb"\x93NUMPY[\x01-\x03]", "a NumPy array (.npy)", _LOAD),
+    _is("npz", rb"PK\x03\x04(?!\0{4}).{26}[^\0]{0,200}?\.npy", "a zip of NumPy arrays (.npz)", _LOAD_ALL),
+    _is("zip", rb"PK(\x03\x04(?!\0{4})|\x05\x06\0{16})", "a zip archive", _UNPACK),
+    _is("parquet", rb"PAR[1E](?!\0{4})", "a Parquet file", _CONVERT),
+    _is("tar", rb".{257}ustar[\0 ]", "a tar archive", _UNPACK),
+    _is("bzip2", rb"BZh[1-9](1AY&SY|\x17rE8P\x90)", "compressed with bzip2", _EXPAND),
+    _is("xz", rb"\xfd7zXZ\0", "compressed with xz", _EXPAND),
+    _is("zstd", rb"\x28\xb5\x2f\xfd(?!\0{4})", "compressed with zstd", _EXPAND),
+    _is("lz4", rb"\x04\x22\x4d\x18[\x40-\x7f]", "compressed with lz4", _EXPAND),
+    _is("snappy", rb"\xff\x06\0\0sNaPpY", "compressed with snappy", _EXPAND),
+    _is("riegeli", rb"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f", "a Riegeli or ArrayRecord file", _CONVERT),
+    _is("recordio", rb"(\x0a\x23\xd7\xce|\x3e\xd7\x23\x0a)(?!\0{4})", "a RecordIO file", _CONVERT),
+    _is("ds_store", rb"\0\0\0\x01Bud1", "a .DS_Store, the notes of macOS about a folder", _LEAVE),
+    _is("hadoop_crc", rb"crc\0\0", "checksums that Hadoop keeps beside a file (.crc)", _LEAVE),
+    _is("hdf5", rb"\x89HDF\r\n\x1a\n", "an HDF5 file", _CONVERT),
+    _is("avro", rb"Obj\x01(?!\0{4})", "an Avro file", _CONVERT),
+    _is("arrow", rb"ARROW1\0\0|\xff{4}..\0\0\x10\0\0\0", "Arrow IPC", _CONVERT),
+    _is("sqlite", rb"SQLite format 3\0", "an SQLite database", _CONVERT),
+    _is("jpeg", rb"\xff\xd8\xff[\xc0-\xfe](?!\0{4})", "a JPEG picture", _CONVERT),
+    _is("png", rb"\x89PNG\r\n\x1a\n", "a PNG picture", _CONVERT),
+    _is("recordkit_index", rb"RKINDEX1", "an index of recordkit (.rki)", _LEAVE),
+    _is("git_lfs", rb"version https://git-lfs\.github\.com/spec/", "a Git LFS pointer", _LFS),
+    _is("git_annex", rb"(\.\./)*(\.git)?/?annex/objects/", "a git-annex pointer", _ANNEX),
+)
+
+# Of files that are text; the last fits any.
+_TEXTS: Final = (
+    _is("html", rb"(?i)\s*(<!--.*?-->\s*)?<(!doctype html|html|head|body|title|script)\b", "an HTML page", _FETCH),
+    _is("xml_error", rb"\s*(<\?xml.*?\?>\s*)?<Error\b", "an XML error page of an object store", _FETCH),
+    _is("xml", rb"\s*<\?xml\b", "an XML file", _CONVERT),
+    _is("text_index", rb"(\d+ \d+\r?\n)+(\d+( \d*)?)?\Z", "a text index of DALI or vahidk/tfrecord", _LEAVE),
+    _is("json", rb"\s*(\{\s*[\"}]|\[\s*([\[{\"\]\d-]|true|false|null))", "JSON text", _CONVERT),
+    _is("text", rb"", "plain text", _CONVERT),
+)
+
+# Of the last bytes.
+_ENDS: Final = (
+    _is("checkpoint", rb"\x57\xfb\x80\x8b\x24\x75\x47\xdb\Z", "the index of a TensorFlow checkpoint", _LEAVE),
+    _is("checkpoint", rb"/\.ATTRIBUTES/VARIABLE_VALUE", "the data of a TensorFlow checkpoint", _LEAVE),
+)
+
+# Of what only a look at everything can tell.
+_ZEROS: Final = _is("zeros", rb"", "zeros and nothing else", _AGAIN)
+_EXAMPLE: Final = _is("example", rb"", "a serialized Example without the frame of a record", _FRAME)
+_SEQUENCE: Final = _is("sequence_example", rb"", "a serialized SequenceExample without the frame of a record", _FRAME)
+_TWICE: Final = _is("gzip", rb"", "gzip again", _ONCE)
+
+_BOM: Final = b"\xef\xbb\xbf"
+_NOT_TEXT: Final = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f\x7f]")
+_GZIP: Final = b"\x1f\x8b\x08"
+_CODE: Final = re.compile(rb"<Code>([A-Za-z0-9._-]{1,64})</Code>")
+
+
+def compression_of(file: ByteFile) -> Literal["gzip", "zlib"] | None:
+    """Return how a TFRecord file is compressed, from its bytes; None for a plain, an empty or a damaged one.
+
+    Raises:
+        WrongFileError: The file is surely something else.
+
+    >>> import gzip, io
+    >>> from recordkit.filesystems import ObjectFile
+    >>> compression_of(ObjectFile(io.BytesIO(gzip.compress(records.pack(b"one")))))
+    'gzip'
+    >>> compression_of(ObjectFile(io.BytesIO(b"<!DOCTYPE html><title>404</title>"), "a.tfrecord"))
+    Traceback (most recent call last):
+        ...
+    recordkit.errors.WrongFileError: a.tfrecord: this is an HTML page, not a TFRecord file
+      The download failed and its answer was saved in place of the file: fetch the file again.
+    """
+    head = file.read_at(0, _HEAD)
+    size = file.size
+    if not head or starts_record(head):
+        return None
+    if _may_be_gzip(head):
+        raw, state = _inflated(file, 31)
+        if state == "error" and not raw and _payload_is_sound(file, head):
+            return None
+        _refuse_inside(file, "gzip", raw, state)
+        return "gzip"
+    if _may_be_zlib(head):
+        raw, state = _inflated(file, zlib.MAX_WBITS)
+        if starts_record(raw) or (state != "error" and size >= _SURELY_ZLIB):
+            _refuse_inside(file, "zlib", raw, state)
+            return "zlib"
+    ends = size < UNKNOWN_SIZE  # and not a pipe, which may have none
+    tail = file.read_at(max(0, size - _HEAD), _HEAD) if ends else b""
+    if found := _known(head, tail, whole=size <= _HEAD) or (_known_as_a_whole(file, head) if ends else None):
+        raise _wrong(file, found, head)
+    return None
+
+
+def starts_record(head: bytes) -> bool:
+    """Whether the bytes start with the header of a record whose checksum is right."""
+    stored = int.from_bytes(head[8:_HEADER], "little")
+    return len(head) >= _HEADER and _core.mask_crc(_core.crc32c(head[:8])) == stored
+
+
+def _payload_is_sound(file: ByteFile, head: bytes) -> bool:
+    """Whether the checksum of the payload confirms a length whose own checksum is damaged."""
+    length = int.from_bytes(head[:8], "little")
+    if length > file.size - _HEADER - 4 or file.size == UNKNOWN_SIZE:
+        return False
+    rest = file.read_at(_HEADER, length + 4)
+    return _core.mask_crc(_core.crc32c(rest[:length])) == int.from_bytes(rest[length:], "little")
+
+
+def _may_be_gzip(head: bytes) -> bool:
+    return head.startswith(_GZIP) or head == _GZIP[:2]
+
+
+def _may_be_zlib(head: bytes) -> bool:
+    """Whether the two bytes of a zlib header are right, with no dictionary."""
+    if len(head) < 2:
+        return False
+    method, flags = head[0], head[1]
+    return method & 0x0F == 8 and method >> 4 <= 7 and (method << 8 | flags) % 31 == 0 and not flags & 0x20
+
+
+def _inflated(file: ByteFile, wbits: int, most: int = _RAW) -> tuple[bytes, Literal["end", "more", "error"]]:
+    """Return up to `most` bytes of what a compressed file stands for, and whether that is the end of it."""
+    raw, stream, at = bytearray(), zlib.decompressobj(wbits), 0
+    while data := file.read_at(at, _HEAD):
+        at += len(data)
+        while data:
+            if stream.eof:
+                # Members that hold nothing may come first.
+                if wbits < 16 or not data.strip(b"\0"):
+                    return bytes(raw), "end"
+                stream = zlib.decompressobj(wbits)
+            try:
+                # In small steps, because an error takes with it what the same call had inflated before.
+                raw += stream.decompress(data[:64], most - len(raw))
+            except zlib.error:
+                return bytes(raw), "error"
+            if len(raw) >= most:
+                return bytes(raw), "more"
+            data = (stream.unused_data if stream.eof else stream.unconsumed_tail) + data[64:]
+    return bytes(raw), "end" if stream.eof else "more"
+
+
+def _refuse_inside(file: ByteFile, compression: str, raw: bytes, state: str) -> None:
+    """Raise if what is compressed is surely something else than records.
+
+    Raises:
+        WrongFileError: That is so.
+    """
+    if not raw or starts_record(raw):
+        return
+    whole = state == "end"
+    found = _TWICE if raw.startswith(_GZIP) else _known(raw, raw if whole else b"", whole=whole)
+    if found is None and raw[0] == 0x0A and file.size < _MOST_EXAMPLE:
+        wbits = 31 if compression == "gzip" else zlib.MAX_WBITS
+        found = _as_example(*_inflated(file, wbits, _MOST_EXAMPLE))
+    if found:
+        message = (
+            f"{file.name}: this is {compression} around something else than records: {found.what}\n  {found.advice}"
+        )
+        raise WrongFileError(message, path=file.name, kind=f"{found.kind}_in_{compression}")
+
+
+def _known(head: bytes, tail: bytes, *, whole: bool) -> _Signature | None:
+    """Return what the ends of a file tell of it; None where no signature fits."""
+    for signature in _STARTS:
+        if signature.pattern.match(head):
+            return signature
+    if len(head) >= _SURELY_TEXT and _is_text(head, whole=whole) and not _NOT_TEXT.search(tail):
+        text = head.removeprefix(_BOM)
+        return next(signature for signature in _TEXTS if signature.pattern.match(text))
+    return next((signature for signature in _ENDS if signature.pattern.search(tail)), None)
+
+
+def _is_text(head: bytes, *, whole: bool) -> bool:
+    if _NOT_TEXT.search(head):
+        return False
+    try:
+        head.decode()
+    except UnicodeDecodeError as error:
+        # The cut may go through a letter.
+        return not whole and error.start >= len(head) - 3 and error.reason == "unexpected end of data"
+    return True
+
+
+def _known_as_a_whole(file: ByteFile, head: bytes) -> _Signature | None:
+    """Return what can be told only from all bytes of a file."""
+    size = file.size
+    if size >= _HEADER and not any(head) and _all_zeros(file, size):
+        return _ZEROS
+    if head[0] == 0x0A and size < _MOST_EXAMPLE:
+        return _as_example(file.read_at(0, size), "end")
+    return None
+
+
+def _all_zeros(file: ByteFile, size: int) -> bool:
+    return not any(map(_has_more_than_zeros, _pieces(file, size)))
+
+
+def _pieces(file: ByteFile, size: int) -> Iterator[bytes]:
+    """Yield the end and places in between, where a file that holds more shows it soon; then everything."""
+    for part in (8, 4, 2, 6, 1, 7, 3, 5):
+        yield file.read_at(max(0, size * part // 8 - _HEAD), _HEAD)
+    for at in range(0, size, _PIECE):
+        yield file.read_at(at, _PIECE)
+
+
+def _has_more_than_zeros(piece: bytes) -> bool:
+    return piece.count(0) != len(piece)
+
+
+def _as_example(data: bytes, state: str) -> _Signature | None:
+    """Return which message the bytes are, all of them; a record's header never is one, for no tag is zero."""
+    if state != "end":
+        return None
+    found = examples.survey(records.pack_many([data]))
+    if found.message == "SequenceExample" and (found.features or found.lists):
+        return _SEQUENCE
+    return _EXAMPLE if found.message == "Example" and found.features else None
+
+
+def _wrong(file: ByteFile, found: _Signature, head: bytes) -> WrongFileError:
+    code = _CODE.search(head) if found.kind == "xml_error" else None
+    what = f"{found.what} ({code[1].decode()})" if code else found.what
+    message = f"{file.name}: this is {what}, not a TFRecord file\n  {found.advice}"
+    return WrongFileError(message, path=file.name, kind=found.kind)

@@ -1,0 +1,604 @@
+"""Record file: one file of records, whatever its compression, read from front to back or at any place."""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_left
+from collections import OrderedDict
+from contextlib import suppress
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import numpy as np
+
+from recordkit import _core, filesystems
+from recordkit.codecs import Checkpoints, Inflated, members_of, most_payload
+from recordkit.errors import CorruptRecordError, RecordKitError, StorageError
+from recordkit.filesystems import LentFile, LocalFile, OpenFiles, PipeFile, check_uncut
+from recordkit.records import CHUNK_BYTES, NO_LIMIT, Reader, corrupt
+from recordkit.storage.format import Fingerprint, IndexBuilder, new_digest
+
+from ._explain import explain
+from ._file_kind import compression_of, starts_record
+from ._record_index import beside, find_beside, find_places, identities, make_places, warn_of_index
+from ._streams import MemberStream, Sequential, SkippingStream
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+    from typing import IO
+
+    from numpy.typing import NDArray
+
+    from recordkit.codecs import Compression, Member
+    from recordkit.filesystems import ByteFile
+    from recordkit.records import Chunk
+    from recordkit.storage.format import Shard
+
+    from ._damage import Damage
+    from ._record_index import Places
+    from ._streams import Stream
+
+_Look: TypeAlias = "Callable[[Places], tuple[NDArray[np.uint64], NDArray[np.uint64]]]"
+
+_MEMBERS_KEPT = 4
+_HEADER, _FRAME = 12, 16
+_IDENTITY_BYTES = 12
+_BAD_LENGTH, _TOO_LARGE = 2, 5  # faults, as the core numbers them
+
+
+class RecordFile:
+    """One file of records. Safe to use from many threads; pickling keeps what it was made of.
+
+    Args:
+        file: Where the bytes are.
+        shard: What a manifest says of it, for a file that still has that size.
+        open_files: What keeps files open between reads; shared by those of one dataset.
+        max_record_bytes: Payloads longer than this are refused; by default, in a compressed file, those over
+            256 MiB and 64 times the size of the file, and those over 2 GiB, which no Example can have.
+    """
+
+    def __init__(
+        self,
+        file: ByteFile,
+        shard: Shard | None = None,
+        open_files: OpenFiles | None = None,
+        *,
+        max_record_bytes: int | None = None,
+    ) -> None:
+        self.file = file
+        self.shard = shard
+        self._open_files = open_files or OpenFiles(64)
+        self._max_record_bytes = max_record_bytes
+        self._lock = threading.Lock()
+        self._recent: OrderedDict[int, Chunk] = OrderedDict()  # members that were decompressed last
+        self._places_are_sure = False  # made here, and not on the word of an index
+        if shard is not None and isinstance(file, LocalFile):
+            file.had = max(file.had, shard.bytes)
+
+    @property
+    def name(self) -> str:
+        """What errors call it."""
+        return self.file.name
+
+    @cached_property
+    def compression(self) -> Compression:
+        """How it is compressed, told from its bytes."""
+        return cast("Compression", self.shard.compression) if self.shard is not None else compression_of(self._own())
+
+    @cached_property
+    def _limit(self) -> int:
+        """The longest payload that is read. What a plain file claims costs nothing before its bytes arrive."""
+        if self._max_record_bytes is not None:
+            return self._max_record_bytes
+        if self.compression is None:
+            return NO_LIMIT
+        return most_payload(self.file.size)
+
+    def _own(self) -> ByteFile:
+        """Return the file for one job, which is closed with that: of many files few stay open."""
+        return self.file.again() if isinstance(self.file, LocalFile) else self.file
+
+    @cached_property
+    def _members(self) -> tuple[Member, ...] | None:
+        if self.compression != "gzip" or isinstance(self.file, PipeFile):  # which cannot be hopped over
+            return None
+        own = self._own()
+        members = members_of(own)
+        check_uncut(own)
+        if members is not None:
+            self.check_count(sum(member.records for member in members))
+        return members
+
+    def check_count(self, found: int) -> None:
+        """Raise if the manifest says another number of records than there are.
+
+        Raises:
+            StorageError: It does.
+        """
+        if self.shard is not None and found != self.shard.records:
+            message = (
+                f"{self.name}: the file has {found:,} records, and the manifest says {self.shard.records:,}\n"
+                "  One of the two was changed. Restore it, or remove the manifest to read the file without."
+            )
+            raise StorageError(message, path=self.name)
+
+    @cached_property
+    def _firsts(self) -> NDArray[np.int64]:
+        """The first record of every member."""
+        return np.array([member.first_record for member in self._members or ()], np.int64)
+
+    @cached_property
+    def _raw(self) -> ByteFile:
+        """The uncompressed bytes, at any place."""
+        if self.compression is None:
+            return self.file
+        lent = LentFile(self.file, self._open_files) if isinstance(self.file, LocalFile) else self.file
+        return Checkpoints(lent, self.compression)
+
+    @cached_property
+    def count(self) -> int:
+        """How many records there are.
+
+        Raises:
+            CorruptRecordError: Where the next record starts cannot be told.
+        """
+        if self.shard is not None:
+            return self.shard.records
+        if self._members is not None:
+            return sum(member.records for member in self._members)
+        if "_places" in self.__dict__:
+            return len(self._places)
+        if self.compression is None and isinstance(self.file, LocalFile) and find_places(self._own(), None) is None:
+            return self._hopped[0]
+        return len(self._places)
+
+    @cached_property
+    def _hopped(self) -> tuple[int, str]:
+        """How many records a plain file has, and their digest, by headers and footers alone."""
+        assert isinstance(self.file, LocalFile)
+        digest, count = new_digest(), 0
+        try:
+            for identity in identities(self.file.again()):
+                digest.update(identity)
+                count += len(identity) // _IDENTITY_BYTES
+        except CorruptRecordError as error:
+            raise self.explained(error, checked=False) from None
+        return count, digest.hexdigest()
+
+    @cached_property
+    def _places(self) -> Places:
+        with self._lock:
+            found = find_places(self._own(), self.compression, None if self.shard is None else self.shard.records)
+            return found or self._made_places()
+
+    def _made_places(self) -> Places:
+        plain = self.compression is None and isinstance(self.file, LocalFile)
+        try:
+            places = make_places(self._own(), None if plain else self._reader(0, 0, self._raw))
+        except CorruptRecordError as error:
+            raise self.explained(error, checked=not plain) from None
+        self.check_count(len(places))
+        self._places_are_sure = True
+        return places
+
+    @cached_property
+    def digest(self) -> str:
+        """The digest of the records: the manifest's, or told from the file; of a plain one by headers and footers."""
+        if self.shard is not None:
+            return self.shard.digest
+        if self.compression is None and isinstance(self.file, LocalFile):
+            return self._hopped[1]
+        digest, stream = new_digest(), self.stream()
+        while (chunk := stream.read()) is not None:
+            digest.update(chunk.identity())
+        return digest.hexdigest()
+
+    @property
+    def raw_bytes(self) -> int:
+        """The size of all records with their frames, uncompressed."""
+        if self.shard is not None:
+            return self.shard.raw_bytes
+        if self.compression is None:
+            return self.file.size
+        if not self.count:
+            return 0
+        (start,), (length,) = self._look_up(lambda places: places.one(len(places) - 1))
+        return int(start + length)
+
+    def explained(self, error: CorruptRecordError, *, checked: bool) -> CorruptRecordError:
+        """Return an error about a record after a second look at it, with the next step.
+
+        Args:
+            error: What was met.
+            checked: Whether the payloads of all records before that one were checked.
+        """
+        if isinstance(self.file, PipeFile):
+            return error
+        return explain(self._own(), error, self.compression, checked=checked)
+
+    def places(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Return where the frame of every record starts, uncompressed, and how long it is."""
+        return self._look_up(lambda places: places.many(np.arange(len(places))))
+
+    def numbers_at(self, offsets: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Return the numbers of the records that start at these places, in rising order and uncompressed.
+
+        Raises:
+            CorruptRecordError: None starts there, as far as is known.
+        """
+        if not len(offsets):
+            return np.empty(0, np.int64)
+        # Only the ones between the first and the last are looked up, for a file may have millions of others.
+        count = len(self._places)
+        first, last = (bisect_left(range(count), offset, key=self._start_of) for offset in offsets[[0, -1]].tolist())
+        starts = self._look_up(lambda places: places.many(np.arange(first, min(last + 1, count))))[0]
+        numbers = np.searchsorted(starts, offsets)
+        if last == count or not np.array_equal(starts[numbers], offsets):
+            message = (
+                f"{self.name}: behind damage, it cannot be told which records these are\n"
+                "  What was added beside them cannot be read with them: open with overlays=False."
+            )
+            raise CorruptRecordError(message, path=self.name, kind="unaligned")
+        return first + numbers.astype(np.int64)
+
+    def _start_of(self, record: int) -> int:
+        return int(self._look_up(lambda places: places.one(record))[0][0])
+
+    def write_index(self) -> Path:
+        """Keep the index beside the file, and return where it is."""
+        assert isinstance(self.file, LocalFile)
+        target = beside(self.file.path)
+        if find_beside(self.file, self.compression) is None:
+            builder = IndexBuilder()
+            builder.add(self.places()[1] - np.uint64(_FRAME))
+            for member in self._members or ():
+                builder.add_member(member.offset, member.raw_offset, member.first_record)
+            filesystems.refuse_links(target.parent)
+            target.parent.mkdir(exist_ok=True)
+            filesystems.replace_file(target, builder.to_bytes(Fingerprint.of(self.file.path)))
+        return target
+
+    # --- From front to back
+
+    def stream(
+        self, first: int = 0, *, tell: Callable[[Damage], None] | None = None, chunk_bytes: int = CHUNK_BYTES
+    ) -> Stream:
+        """Return the records from number `first` on, in order.
+
+        Args:
+            first: Where to start.
+            tell: For a file that may be damaged: is given every damage, which is then passed over.
+            chunk_bytes: About how many bytes of records a chunk holds, where nothing else is asked for.
+        """
+        stream = self._stream(first, chunk_bytes)
+        if tell is None:
+            return _Explaining(stream, self, checked=first == 0)
+        return SkippingStream(stream, self._own(), self.compression, tell, self._limit, first)
+
+    def _stream(self, first: int, chunk_bytes: int) -> Stream:
+        if self._members is not None:
+            at = sum(member.first_record + member.records <= first for member in self._members)
+            return _behind(MemberStream(self._own(), self._members[at:], self._limit), first)
+        if self.compression is None:
+            try:
+                return self._reader(self._offset_of(first), first, self.file, chunk_bytes)
+            except CorruptRecordError:  # which is told where it stands, if reading comes there
+                return _behind(self._reader(0, 0, self.file, chunk_bytes), first)
+        return _behind(self._reader(0, 0, None, chunk_bytes), first)
+
+    def _offset_of(self, record: int) -> int:
+        """Return where a record of a plain file starts."""
+        if not record:
+            return 0
+        if record >= self.count:
+            return self.file.size
+        starts, _ = self._look_up(lambda places: places.one(record))
+        if not self._places_are_sure and not starts_record(self._own().read_at(int(starts[0]), _HEADER)):
+            self._renew()
+            starts, _ = self._look_up(lambda places: places.one(record))
+        return int(starts[0])
+
+    def _reader(self, offset: int, first: int, file: ByteFile | None, chunk_bytes: int = CHUNK_BYTES) -> Reader:
+        options: dict[str, Any] = {
+            "path": self.name,
+            "chunk_bytes": chunk_bytes,
+            "max_record_bytes": self._limit,
+            "offset": offset,
+            "first_record": first,
+        }
+        # A file of its own: it is closed when the reader goes.
+        source: Any
+        if file is None:
+            assert self.compression is not None
+            source = Inflated(self._own(), self.compression)
+        elif isinstance(file, LocalFile):
+            source = file.again()
+            return _LocalReader(source, **options)
+        else:
+            source = Sequential(file, offset)
+        return Reader(cast("IO[bytes]", source), **options)
+
+    # --- At any place
+
+    def fetch_one(self, number: int) -> Chunk:
+        """Return one record.
+
+        Raises:
+            CorruptRecordError: It is not sound.
+        """
+        if self._members is not None:
+            of = int(np.searchsorted(self._firsts, number, side="right")) - 1
+            inside = number - self._members[of].first_record
+            return self._member(self._members, of).slice(inside, inside + 1)
+        # The short way is for records that are where the index says, and sound.
+        raw = self._raw
+        if isinstance(raw, LocalFile) and self._limit == NO_LIMIT:
+            table = self._places.table  # before anything is borrowed: it may be found that there is none
+            try:
+                chunk = table.fetch(self._open_files.borrow(raw), number)
+            except IndexError:
+                raise self._fewer([number]) from None
+            finally:
+                self._open_files.give_back(raw)
+            if chunk is not None:
+                return chunk
+        return self._fetched(lambda places: places.one(number), [number])
+
+    def fetch(self, numbers: NDArray[np.int64]) -> Chunk:
+        """Return records by their numbers, in the order of these; they are read in the order of the file.
+
+        Raises:
+            CorruptRecordError: One of them is not sound.
+        """
+        if self._members is None:
+            return self._fetched(lambda places: places.many(numbers), numbers)
+        if (numbers[1:] >= numbers[:-1]).all():
+            return self._fetch_members(self._members, numbers)
+        order = np.argsort(numbers, kind="stable")
+        back = np.empty(len(order), np.uint64)
+        back[order] = np.arange(len(order), dtype=np.uint64)
+        return self._fetch_members(self._members, numbers[order]).pick(back)
+
+    def borrowed(self) -> int:
+        """Return the descriptor of a plain file of this machine, which stays open until `give_back`."""
+        assert isinstance(self.file, LocalFile)
+        return self._open_files.borrow(self.file)
+
+    def several(self, files: int) -> AbstractContextManager[None]:
+        """Keep room for so many files of this dataset that are borrowed at once."""
+        return self._open_files.several(files)
+
+    @property
+    def map(self) -> _core.FileMap | None:
+        """The borrowed file as memory, once it was read at many places."""
+        assert isinstance(self.file, LocalFile)
+        return self.file.map
+
+    def was_read(self, places: int) -> None:
+        """Take notice that the borrowed file was read at so many places."""
+        assert isinstance(self.file, LocalFile)
+        self.file.was_read(places)
+
+    def will_be_read(self, places: int) -> None:
+        """Take notice that a file of this machine will be read at so many places."""
+        if isinstance(self.file, LocalFile):
+            self.file.will_be_read(places)
+            # Whatever is wrong shows when it is read. Until then it is one thread that finds the places, and not
+            # several that get into each other's way.
+            with suppress(RecordKitError, ValueError, OSError):
+                if (own := self.at_places()) is not None:
+                    own.expect(places)
+
+    def give_back(self) -> None:
+        """Let the file be closed when others are wanted."""
+        assert isinstance(self.file, LocalFile)
+        self._open_files.give_back(self.file)
+
+    def at_places(self) -> Places | None:
+        """Return where its records are; None for a file that is not read so, or whose records have a limit."""
+        plain = self.compression is None and isinstance(self.file, LocalFile) and self._limit == NO_LIMIT
+        return self._places if plain else None
+
+    def span(self, first: int, count: int) -> Chunk:
+        """Return records that follow each other, by their numbers.
+
+        Raises:
+            CorruptRecordError: One of them is not sound.
+        """
+        numbers = np.arange(first, first + count)
+        raw = self._raw if self._members is None and count else None
+        if not isinstance(raw, LocalFile) or self._limit < NO_LIMIT:
+            return self.fetch(numbers)
+        try:
+            start = int(self._places.one(first)[0][0])
+            last, size = self._places.one(first + count - 1)
+            data = LentFile(raw, self._open_files).read_at(start, int(last[0] + size[0]) - start)
+        except (ValueError, OSError):
+            return self.fetch(numbers)
+        chunk, fault, _ = _core.scan(data, NO_LIMIT, start, first)
+        # One that is not sound is looked into by the way that names it.
+        return chunk if not fault and len(chunk) == count else self.fetch(numbers)
+
+    def _fetched(self, look: _Look, numbers: Sequence[int] | NDArray[np.int64]) -> Chunk:
+        """Return records that are looked up in the index, and once more in a new one if they are not where it says."""
+        try:
+            starts, sizes = self._look_up(look)
+            chunk, fault = self._read(starts, sizes, numbers)
+            if fault and not self._places_are_sure and self._renew():
+                del chunk  # so that no two are in memory, which may be large
+                starts, sizes = self._look_up(look)
+                chunk, fault = self._read(starts, sizes, numbers)
+        except IndexError:
+            raise self._fewer(numbers) from None
+        if fault:
+            at = len(chunk)
+            record, offset = int(numbers[at]), int(starts[at])
+            check_uncut(self.file, record, offset)
+            raise self._fault(fault, record, offset)
+        return chunk
+
+    def _look_up(self, look: _Look) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        try:
+            return look(self._places)
+        except RecordKitError:
+            raise
+        except (ValueError, OSError) as error:  # a part of the index is damaged, or it is gone: it is only a help
+            warn_of_index(self.name, str(error))
+            self._places = self._made_places()
+            return look(self._places)
+
+    def _fewer(self, numbers: Sequence[int] | NDArray[np.int64]) -> Exception:
+        """Return the error for records that were not found where the file is said to have them."""
+        if "count" not in self.__dict__ or max(numbers) >= self.count:
+            return IndexError(f"{self.name}: there is no record {max(numbers)}")
+        message = (
+            f"{self.name}: the file has {len(self._places)} records now, and had {self.count} when it was opened\n"
+            "  Open it anew."
+        )
+        return CorruptRecordError(message, path=self.name, kind="cut_short")
+
+    def _renew(self) -> bool:
+        """Make the places anew, for those of an index may be lies, or of an earlier file with the same ends.
+
+        Not for a file that was written to since it was opened: records of both would be mixed.
+        """
+        if isinstance(self.file, LocalFile) and not self.file.is_as_opened():
+            return False
+        told = self._places.index
+        try:
+            self._places = self._made_places()
+        except CorruptRecordError:
+            self._places_are_sure = True  # as sure as they can be had
+            return False
+        if not told.equals(self._places.index):
+            words = "records are not where it says, and those asked for before by number may have been others"
+            warn_of_index(self.name, f"{told.path}: {words}")
+        return True
+
+    def _read(
+        self, starts: NDArray[np.uint64], sizes: NDArray[np.uint64], numbers: Sequence[int] | NDArray[np.int64]
+    ) -> tuple[Chunk, int]:
+        """Return the records at these places up to the first that is not sound, and its fault."""
+        raw, first = self._raw, int(numbers[0]) if len(numbers) else 0
+        if self._limit < NO_LIMIT and len(large := np.flatnonzero(sizes > self._limit + _FRAME)):
+            at = int(large[0])
+            chunk, fault = self._read(starts[:at], sizes[:at], numbers[:at]) if at else (_core.join([]), 0)
+            return chunk, fault or _TOO_LARGE
+        if isinstance(raw, LocalFile):
+            try:
+                return _core.fetch(self._open_files.borrow(raw), starts, sizes, first)
+            finally:
+                self._open_files.give_back(raw)
+        pieces = [b""] * len(starts)
+        for at in np.argsort(starts, kind="stable").tolist():
+            pieces[at] = raw.read_at(int(starts[at]), int(sizes[at]))
+        chunk, fault, _ = _core.scan(b"".join(pieces), NO_LIMIT, int(starts[0]) if len(starts) else 0, first)
+        wrong = np.flatnonzero(chunk.lengths + np.uint64(_FRAME) != sizes[: len(chunk)])
+        return (chunk.slice(0, int(wrong[0])), _BAD_LENGTH) if len(wrong) else (chunk, fault)
+
+    def _fault(self, fault: int, record: int, offset: int) -> CorruptRecordError:
+        return self.explained(corrupt(fault, path=self.name, record=record, offset=offset), checked=False)
+
+    def _fetch_members(self, members: tuple[Member, ...], numbers: NDArray[np.int64]) -> Chunk:
+        firsts = self._firsts
+        which = np.searchsorted(firsts, numbers, side="right") - 1
+        edges = [0, *(np.flatnonzero(np.diff(which)) + 1).tolist(), len(numbers)]
+        picked = []
+        for start, stop in pairwise(edges):
+            if start < stop:
+                of = int(which[start])
+                inside = (numbers[start:stop] - firsts[of]).astype(np.uint64)
+                picked.append(self._member(members, of).pick(inside))
+        return picked[0] if len(picked) == 1 else _core.join(picked)
+
+    def _member(self, members: tuple[Member, ...], number: int) -> Chunk:
+        with self._lock:
+            chunk = self._recent.get(number)
+        if chunk is None:
+            stream = MemberStream(self._own(), members[number : number + 1], self._limit)
+            chunk = stream.read()
+            assert chunk is not None
+            if stream.failure is not None:
+                raise stream.failure
+            with self._lock:
+                self._recent[number] = chunk
+                if len(self._recent) > _MEMBERS_KEPT:
+                    self._recent.popitem(last=False)
+        return chunk
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.file, self.shard, self._open_files, self._max_record_bytes)
+
+
+def _restored(file: ByteFile, shard: Shard | None, open_files: OpenFiles, limit: int | None) -> RecordFile:
+    return RecordFile(file, shard, open_files, max_record_bytes=limit)
+
+
+class _LocalReader(Reader):
+    """A reader of a file that is closed with it."""
+
+    def __init__(self, file: LocalFile, **options: Any) -> None:
+        super().__init__(file.descriptor, had=file.had, **options)
+        self._held = file
+
+
+class _Around:
+    """A stream that stands for another."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+
+    @property
+    def next_record(self) -> int:
+        return self._stream.next_record
+
+    @property
+    def failure(self) -> CorruptRecordError | None:
+        failure: CorruptRecordError | None = getattr(self._stream, "failure", None)
+        return failure
+
+
+class _Explaining(_Around):
+    """A stream whose errors are looked into before they are raised."""
+
+    def __init__(self, stream: Stream, file: RecordFile, *, checked: bool) -> None:
+        super().__init__(stream)
+        self._file = file
+        self._checked = checked  # whether all records before a damaged one were read
+
+    @property
+    def failure(self) -> CorruptRecordError | None:
+        failure = super().failure
+        return None if failure is None else self._file.explained(failure, checked=self._checked)
+
+    def read(self, records: int | None = None) -> Chunk | None:
+        try:
+            chunk = self._stream.read(records)
+        except CorruptRecordError as error:
+            raise self._file.explained(error, checked=self._checked) from None
+        if chunk is None:
+            self._file.check_count(self.next_record)
+        return chunk
+
+
+class _Later(_Around):
+    """A stream without the records before number `first`."""
+
+    def __init__(self, stream: Stream, first: int) -> None:
+        super().__init__(stream)
+        self._first = first
+
+    def read(self, records: int | None = None) -> Chunk | None:
+        while (chunk := self._stream.read(records)) is not None:
+            if chunk.first_record >= self._first:
+                return chunk
+            if chunk.first_record + len(chunk) > self._first:
+                return chunk.slice(self._first - chunk.first_record, len(chunk))
+        return None
+
+
+def _behind(stream: Stream, first: int) -> Stream:
+    return _Later(stream, first) if first else stream

@@ -1,0 +1,271 @@
+"""Places: where the records of a file are, from its index; one is made where there is none.
+
+An index of a file that others wrote is kept in a cache folder, never beside their data unless they ask for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recordkit import _core, log, progress
+from recordkit.filesystems import TOO_MANY_CODES, LocalFile, check_uncut, fitting, mapped_at_most
+from recordkit.records import corrupt
+from recordkit.storage.format import BLOCK, MOST_INFLATED, SIDE, Fingerprint, Index, IndexBuilder, OtherFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from recordkit.codecs import Compression
+    from recordkit.filesystems import ByteFile
+
+    from ._streams import Stream
+
+_TABLE_BYTES = 256 << 20  # of places kept of one file
+_RECORD_BYTES = 4  # of these for one, about
+_MOST_BLOCKS = 4  # so many records a block, and hardly a block is not asked for
+_STEP = 1 << 20
+_HEADER, _FRAME = 12, 16
+_BAD_PAYLOAD = 4  # a fault, as the core numbers it
+_IDENTITY = np.dtype([("length", "<u8"), ("crc", "<u4")])
+
+
+class Places:
+    """Where records are, looked up in an index whose blocks are read as they are needed."""
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+        self._table = _core.PlaceTable(len(index), BLOCK)
+        self._loading = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    @property
+    def table(self) -> _core.PlaceTable:
+        """What was read of the index; `load` adds to it."""
+        if self._table.nbytes > _TABLE_BYTES:
+            self._table = _core.PlaceTable(len(self.index), BLOCK)
+        return self._table
+
+    def load(self, table: _core.PlaceTable, blocks: Sequence[int]) -> None:
+        """Read blocks of the index into a table.
+
+        Raises:
+            ValueError: One is damaged.
+        """
+        with self._loading:
+            # Threads that begin together want the same ones.
+            lacking = table.lacking(np.array(blocks, np.int64) * BLOCK)
+            for number, packed in zip(lacking, self.index.packed(lacking), strict=True):
+                table.put(number, *packed)
+
+    def expect(self, records: int) -> None:
+        """Take notice that so many records will be looked up, anywhere: of many, all blocks are read at once.
+
+        Raises:
+            ValueError: One is damaged.
+        """
+        blocks = -(-len(self) // BLOCK)
+        if records > _MOST_BLOCKS * blocks and len(self) * _RECORD_BYTES < _TABLE_BYTES:
+            self.load(self.table, range(blocks))
+
+    def one(self, number: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Return where the frame of a record starts and how long it is, as arrays of one."""
+        return self.many(np.array([number]))
+
+    def many(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Return where the frames of these records start, and how long they are."""
+        table = self.table
+        lacking = table.lacking(numbers)
+        if lacking:
+            self.load(table, lacking)
+        return table.places(numbers)
+
+
+def find_places(file: ByteFile, compression: Compression, records: int | None = None) -> Places | None:
+    """Return the places that an index beside the file or in the cache tells, None if none fits the file.
+
+    Args:
+        file: The file.
+        compression: How it is compressed.
+        records: How many records it has, where that is known.
+    """
+    if not isinstance(file, LocalFile):
+        return None
+    found = find_beside(file, compression, records)
+    if found is None and (cache := cached(file.path)) is not None:
+        found = _found(file, cache, compression, records)
+    return found
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # in a cache of another user's
+        return False
+
+
+def find_beside(file: LocalFile, compression: Compression, records: int | None = None) -> Places | None:
+    """Return the places that an index beside the file tells, None if it does not fit the file."""
+    return _found(file, beside(file.path), compression, records)
+
+
+def _found(file: LocalFile, path: Path, compression: Compression, records: int | None) -> Places | None:
+    if not _is_there(path):
+        return None
+    try:
+        fingerprint = Fingerprint.of(file.path)  # by a file of its own, which is closed with this
+        index = Index(path, fingerprint)
+        check_fits(index, fingerprint.size, compression, records)
+        return Places(index)
+    except OtherFile:
+        pass  # of an earlier file of this name
+    except ValueError as error:
+        warn_of_index(file.name, str(error))
+    except OSError as error:
+        if error.errno in TOO_MANY_CODES:
+            raise
+        warn_of_index(file.name, f"{path}: it cannot be read: {os.strerror(error.errno or 0)}")
+    return None
+
+
+def check_fits(index: Index, size: int, compression: Compression, records: int | None = None) -> None:
+    """Raise if an index speaks of more or fewer records than its file can hold, or does.
+
+    Raises:
+        ValueError: It does.
+    """
+    words = None
+    if compression is None and index.raw_bytes != size:
+        words = f"{index.raw_bytes:,} bytes of records, and the file has {size:,}"
+    elif index.raw_bytes > size * MOST_INFLATED:
+        words = f"{index.raw_bytes:,} bytes of records, more than {size:,} bytes can hold"
+    elif records is not None and len(index) != records:
+        words = f"{len(index):,} records, and the manifest says {records:,}"
+    if words is not None:
+        message = f"{index.path}: the index speaks of {words}"
+        raise ValueError(message)
+
+
+@lru_cache(maxsize=4096)  # once for each file, however often it is looked for
+def warn_of_index(name: str, words: str) -> None:
+    """Say that an index is not used."""
+    log.warning(
+        "%s: its index is ignored, and another one is made: %s\n"
+        "  Remove it; recordkit.index writes another one beside the file.",
+        name,
+        words,
+    )
+
+
+def beside(path: Path) -> Path:
+    """Return where the index of a file stands that is kept with it."""
+    return path.parent / SIDE / fitting("", path.name, ".rki")
+
+
+def cached(path: Path) -> Path | None:
+    """Return where the index of a file stands that is kept elsewhere; None where there is no place for such things."""
+    try:
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:  # a user without a home, as in many a container
+        return None
+    name = hashlib.blake2b(os.fsencode(path.absolute()), digest_size=16).hexdigest()
+    return cache / "recordkit" / "index" / f"{name}.rki"
+
+
+def make_places(file: ByteFile, stream: Stream | None) -> Places:
+    """Go through a file once, and return where its records are.
+
+    Args:
+        file: The file; of a plain one on this machine only the headers are read.
+        stream: For all others, what gives its records.
+
+    Raises:
+        CorruptRecordError: Where the next record starts cannot be told.
+    """
+    fingerprint = Fingerprint.of_bytes(file)
+    builder = IndexBuilder()
+    lengths = _hops(file) if stream is None and isinstance(file, LocalFile) else _lengths(stream)
+    for some in lengths:
+        builder.add(some)
+    data = builder.to_bytes(fingerprint)
+    cache = cached(file.path) if isinstance(file, LocalFile) else None
+    if cache is not None and _kept(cache, data):
+        with suppress(ValueError, OSError):  # another process may have put another one there
+            return Places(Index(cache, fingerprint))
+    return Places(Index(data, fingerprint))
+
+
+def _hops(file: LocalFile) -> Iterator[NDArray[np.uint64]]:
+    return (lengths for lengths, _ in _hops_and_crcs(file))
+
+
+def identities(file: LocalFile) -> Iterator[bytes]:
+    """Yield what tells the records of a plain file apart, as `Chunk.identity` does, without reading their payloads."""
+    for lengths, crcs in _hops_and_crcs(file):
+        facts = np.empty(len(lengths), _IDENTITY)
+        facts["length"], facts["crc"] = lengths, crcs
+        yield facts.tobytes()
+
+
+def _hops_and_crcs(file: LocalFile) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint32]]]:
+    offset, record, last = 0, 0, 0
+    snapshot = _core.FileSnapshot(file.descriptor)
+    while True:
+        start = offset
+        lengths, crcs, fault, offset = _core.scan_headers(file.descriptor, offset, _STEP, mapped_at_most())
+        if len(lengths):
+            snapshot.note(start, int(lengths[0]), int(crcs[0]))
+        record += len(lengths)
+        last = int(lengths[-1]) if len(lengths) else last
+        if fault or len(lengths) < _STEP:
+            check_uncut(file, record, offset)
+            if changed := snapshot.now(offset):
+                raise corrupt(changed, path=file.name, record=record, offset=offset)
+        if fault:
+            before = offset - last - _FRAME
+            if record and not _payload_is_sound(file, before, last):
+                # Its payload lacks bytes or has too many, and so the next record is not where the header says.
+                fault, record, offset = _BAD_PAYLOAD, record - 1, before
+            raise corrupt(fault, path=file.name, record=record, offset=offset, checked=False)
+        yield lengths, crcs
+        if len(lengths) < _STEP:
+            return
+        progress.step(f"indexing {file.name}", offset, snapshot.size, "bytes")
+
+
+def _payload_is_sound(file: LocalFile, offset: int, length: int) -> bool:
+    """Return whether the checksum of one payload is right; it may be larger than memory."""
+    crc, start, end = 0, offset + _HEADER, offset + _HEADER + length
+    for at in range(start, end, _STEP):
+        piece = file.read_at(at, min(_STEP, end - at))
+        crc = _core.crc32c_combine(crc, _core.crc32c(piece), len(piece))
+    return file.read_at(end, 4) == _core.mask_crc(crc).to_bytes(4, "little")
+
+
+def _lengths(stream: Stream | None) -> Iterator[NDArray[np.uint64]]:
+    assert stream is not None
+    while (chunk := stream.read()) is not None:
+        yield chunk.lengths
+
+
+def _kept(path: Path, data: bytes) -> bool:
+    """Keep an index in the cache, if that can be done."""
+    beginning = path.with_name(fitting(".", path.name, f".{os.getpid()}.{threading.get_ident()}"))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beginning.write_bytes(data)
+        beginning.replace(path)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,91 @@
+"""Text indexes: the files that DALI and vahidk/tfrecord keep beside records. A line a record: its offset and size.
+
+They name no file, and carry no checksum, so that they are held against the file's headers before they are used.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from recordkit import filesystems
+from recordkit.errors import StorageError, TargetExistsError
+from recordkit.filesystems import LocalFile, given_path
+from recordkit.storage.format import Unlike, read_small
+
+from ._record_file import RecordFile
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_LINE_BYTES: Final = 64  # two numbers of up to 20 digits, and room for spaces
+
+
+def write_text_index(
+    path: str | os.PathLike[str], index: str | os.PathLike[str] | None = None, *, overwrite: bool = False
+) -> Path:
+    """Write the text index of a plain file, as DALI's `tfrecord2idx` does, and return where it is.
+
+    Args:
+        path: The file of records.
+        index: Where to write it; by default beside the file, with `.idx` behind its name.
+        overwrite: Replace one that is there.
+
+    Raises:
+        StorageError: The file is compressed, or the index is there already.
+
+    >>> import tempfile, recordkit as rk
+    >>> path = tempfile.mkdtemp() + "/a.tfrecord"
+    >>> _ = rk.write(path, [{"id": 1}, {"id": 2}])
+    >>> print(write_text_index(path).read_text(), end="")
+    0 31
+    31 31
+    """
+    file = RecordFile(LocalFile(Path(given_path(path))))
+    if file.compression is not None:
+        message = f"{path}: a text index is of plain files, and this one is {file.compression}"
+        raise StorageError(message, path=str(path))
+    target = Path(given_path(f"{path}.idx" if index is None else index))
+    starts, sizes = file.places()
+    lines = "".join(f"{start} {size}\n" for start, size in zip(starts.tolist(), sizes.tolist(), strict=True))
+    if target.exists() and not overwrite:
+        message = f"{target}: there is an index already\n  Pass overwrite=True to replace it."
+        raise TargetExistsError(message, path=str(target))
+    filesystems.replace_file(target, lines.encode())
+    return target
+
+
+def read_text_index(
+    path: str | os.PathLike[str], index: str | os.PathLike[str]
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Return the offsets and sizes of records that a text index tells, all of them found to be true of the file.
+
+    Raises:
+        StorageError: It is no text index, or one of another file.
+    """
+    where = Path(given_path(index))
+    starts, sizes = RecordFile(LocalFile(Path(given_path(path)))).places()
+    try:
+        data = read_small(where, (len(starts) + 1) * _LINE_BYTES)
+        numbers = np.loadtxt(io.BytesIO(data), np.uint64, ndmin=2) if data.strip() else np.empty((0, 2), np.uint64)
+    except Unlike as unlike:
+        message = f"{index}: not the index of {path}, which has {len(starts):,} records: {unlike}"
+        raise StorageError(message, path=str(index)) from None
+    except ValueError as error:
+        message = f"{index}: this is no text index: {error}\n  Expected two numbers a line: a record's offset and size."
+        raise StorageError(message, path=str(index)) from None
+    except OSError as error:
+        message = f"{index}: cannot be read: {os.strerror(error.errno or 0)}"
+        raise StorageError(message, path=str(index), errno=error.errno) from None
+    if not np.array_equal(numbers, np.stack([starts, sizes], axis=1)):
+        message = (
+            f"{index}: not the index of {path}: it has {len(numbers)} records, and the file has {len(starts)}"
+            f"{' at other places' if len(numbers) == len(starts) else ''}\n"
+            "  Files and indexes may be listed in different orders; recordkit.storage.write_text_index makes a new one."
+        )
+        raise StorageError(message, path=str(index))
+    return starts, sizes

@@ -1,0 +1,55 @@
+"""Staging: the hidden folder in which a dataset is made, its locks, and the journal of what is to be published."""
+
+from ._change_lock import WAIT, changing, changing_target
+from ._journal import (
+    MANIFEST,
+    NAME,
+    Facts,
+    Journal,
+    Kind,
+    folder_facts,
+    is_free,
+    lacks_side_files,
+    lone_manifest,
+    sampled_facts,
+    up_to,
+)
+from ._parts import (
+    Lock,
+    Part,
+    check_folder,
+    claim_parts,
+    is_foreign,
+    load_run,
+    number_of,
+    part_folder,
+    part_folders,
+    put_away,
+)
+
+__all__ = [
+    "MANIFEST",
+    "NAME",
+    "WAIT",
+    "Facts",
+    "Journal",
+    "Kind",
+    "Lock",
+    "Part",
+    "changing",
+    "changing_target",
+    "check_folder",
+    "claim_parts",
+    "folder_facts",
+    "is_foreign",
+    "is_free",
+    "lacks_side_files",
+    "load_run",
+    "lone_manifest",
+    "number_of",
+    "part_folder",
+    "part_folders",
+    "put_away",
+    "sampled_facts",
+    "up_to",
+]

@@ -1,0 +1,98 @@
+"""Changes: one at a time to the files of a folder and to what is kept beside them, whatever process makes it.
+
+The folder itself is locked, so that no file has to be there for it and none stays behind; where a file system cannot
+lock folders, a file in the side folder is, while somebody changes something. Reading needs no lock. A dataset that is
+replaced as a whole takes its lock with it: whoever waited for it looks again under the name.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING
+
+from recordkit import filesystems
+from recordkit.errors import StorageError
+from recordkit.storage.format import SIDE
+
+from ._parts import Lock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+WAIT = 30.0  # seconds, many times what it takes to publish something
+_held = threading.local()
+
+
+class _CannotLockError(Exception):
+    """The file system has no locks for folders."""
+
+
+class _FolderLock(Lock):
+    """A folder that one process at a time can hold."""
+
+    def _opened(self) -> int:
+        with filesystems.telling(self._path, "locking the folder"):
+            return os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+    def _is_in_place(self) -> bool:
+        try:
+            return os.path.samestat(self._path.stat(), os.fstat(self._descriptor))
+        except OSError:
+            return False
+
+    def _refused(self, error: OSError) -> None:
+        self.release()
+        raise _CannotLockError from error
+
+
+@contextmanager
+def changing(folder: Path, *, wait: float = WAIT) -> Iterator[None]:
+    """Keep others from changing the files of a folder, and what is beside them, inside the block.
+
+    The block may hold another one for the same folder.
+
+    Raises:
+        TargetBusyError: Somebody else is changing them, and was not done in time.
+        StorageError: Nothing can be changed there.
+    """
+    held: set[Path] = _held.__dict__.setdefault("folders", set())
+    if folder in held:
+        yield
+        return
+    if not os.access(folder, os.W_OK):
+        message = (
+            f"{folder}: nothing can be changed in this folder: {os.strerror(errno.EACCES)}\n"
+            "  Change a copy of it, or write what you want of it elsewhere: out= of bake, drop_fields and filter."
+        )
+        raise StorageError(message, path=str(folder), errno=errno.EACCES)
+    lock = _lock(folder, wait)
+    held.add(folder)
+    try:
+        yield
+    finally:
+        held.discard(folder)
+        lock.remove()
+
+
+def _lock(folder: Path, wait: float) -> Lock:
+    try:
+        return _FolderLock(folder, folder, wait=wait)
+    except _CannotLockError:
+        pass
+    side = folder / SIDE  # NFS locks only what can be written to
+    if side.is_symlink():
+        message = f"{side}: expected a folder, found a link\n  Nothing is written through it. Put the folder there."
+        raise StorageError(message, path=str(side))
+    return Lock(side / "lock", folder, wait=wait, root=folder)
+
+
+def changing_target(target: Path, *, wait: float = WAIT) -> AbstractContextManager[None]:
+    """Do the same for the folder of a target, if the target is there: a new one is nobody else's yet."""
+    if target.is_dir():
+        return changing(target, wait=wait)
+    return changing(target.parent, wait=wait) if target.is_file() else nullcontext()

@@ -1,0 +1,284 @@
+"""Existing: what is there that more records are to be added to."""
+
+from __future__ import annotations
+
+import errno
+import os
+import zlib
+from dataclasses import dataclass, field
+from typing import IO, TYPE_CHECKING, Any, Literal, cast
+
+import numpy as np
+
+from recordkit import _core, records
+from recordkit.errors import CorruptRecordError, StorageError, record_place
+from recordkit.filesystems import LocalFile
+from recordkit.schema import Schema
+from recordkit.storage.format import SIDE, Fingerprint, IndexBuilder, Manifest, inside, manifest_of, new_digest
+from recordkit.storage.overlays import layers_over, schema_through
+from recordkit.storage.read import RecordFile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from recordkit.codecs import Compression
+    from recordkit.records import Chunk
+    from recordkit.storage.format import Shard
+    from recordkit.storage.overlays import Layer
+
+_PIECE = 1 << 20
+_FRAME = np.uint64(16)
+
+
+@dataclass
+class Existing:
+    """A dataset or a lone file.
+
+    Attributes:
+        schema: The fields that a reader sees, those that were added beside the records included; None if they are not
+            Examples.
+        manifest: None for a file that others wrote.
+        facts: Of a lone file.
+        fingerprint: Of a lone file, to see that it does not change.
+        layers: What was changed beside the records.
+    """
+
+    schema: Schema | None
+    manifest: Manifest | None
+    facts: Facts
+    fingerprint: Fingerprint
+    layers: Sequence[Layer]
+
+    @property
+    def compression(self) -> Compression:
+        """How a lone file is compressed."""
+        return self.facts.compression
+
+    @property
+    def shards(self) -> tuple[Shard, ...]:
+        """The shards of a dataset."""
+        return self.manifest.shards if self.manifest is not None else ()
+
+
+def of_folder(target: Path) -> Existing:
+    """Return what is known of a dataset."""
+    where = manifest_of(target, lone=False)
+    manifest = Manifest.load(where)
+    if manifest is None:
+        message = f"{target}: no dataset of recordkit is there\n  It has no {SIDE}/manifest.json to add shards to."
+        raise StorageError(message, path=str(target), errno=None if os.path.lexists(target) else errno.ENOENT)
+    layers = layers_over([inside(target, shard.name, where) for shard in manifest.shards], manifest)
+    return Existing(_seen(layers, manifest.schema), manifest, Facts(None), Fingerprint(0, 0, 0), layers)
+
+
+def _seen(layers: Sequence[Layer], schema: Schema | None) -> Schema | None:
+    return schema if schema is None else schema_through(layers, schema)
+
+
+def of_file(target: Path, *, cut_torn_tail: bool) -> Existing:
+    """Read a lone file, all of it, and return what is known of it.
+
+    Raises:
+        StorageError: It is not there, not sound, or ends in a torn record that may not be cut off.
+    """
+    if not target.is_file():
+        message = f"{target}: there is no such file to append to\n  recordkit.create makes a new one."
+        raise StorageError(message, path=str(target), errno=errno.ENOENT)
+    fingerprint = Fingerprint.of(target)
+    manifest = Manifest.load(manifest_of(target, lone=True))
+    facts = Facts(compression_of(target))
+    facts.read(target, cut_torn_tail=cut_torn_tail)
+    if manifest is not None and [(shard.bytes, shard.crc32c) for shard in manifest.shards] != [
+        (facts.bytes, f"{facts.crc:08x}")
+    ]:
+        manifest = None  # of another file that had this name before
+    layers = layers_over([target])
+    file = RecordFile(LocalFile(target))
+    own = min((layer.covers(file) for layer in layers if layer.alters), default=facts.records)
+    schema = manifest.schema if manifest is not None else None
+    if schema is None and facts.first is not None:
+        schema = _told_schema(facts.first.slice(0, own))
+    return Existing(_seen(layers, schema), manifest, facts, fingerprint, layers)
+
+
+def _told_schema(first: Chunk) -> Schema | None:
+    """Return the schema that the first records tell, None if they are not Examples."""
+    try:
+        return Schema.infer(first)
+    except ValueError:
+        return None
+
+
+@dataclass
+class Facts:
+    """What is known of a file's records once all of them were read.
+
+    Attributes:
+        compression: How they are stored.
+        bytes: Where the last sound one ends in the file.
+    """
+
+    compression: Compression
+    bytes: int = 0
+    raw_bytes: int = 0
+    records: int = 0
+    crc: int = 0
+    digest: Any = field(default_factory=new_digest)
+    index: IndexBuilder = field(default_factory=IndexBuilder)
+    first: Chunk | None = None  # records to tell a schema from
+
+    def read(self, path: Path, *, cut_torn_tail: bool = False) -> None:
+        """Take in the records of a file.
+
+        Raises:
+            StorageError: The file is not sound, or its last record is torn and `cut_torn_tail` is False.
+        """
+        if self.compression == "gzip":
+            self._read_gzip(path, cut_torn_tail=cut_torn_tail)
+        else:
+            self._read_plain(path, cut_torn_tail=cut_torn_tail)
+
+    def _read_plain(self, path: Path, *, cut_torn_tail: bool) -> None:
+        with path.open("rb") as file:
+            try:
+                for chunk in records.Reader(file):
+                    self._take(chunk)
+                    self.crc = _core.crc32c_combine(self.crc, chunk.crc32c(), chunk.nbytes)
+                    self.bytes += chunk.nbytes
+            except CorruptRecordError as error:
+                if error.kind in ("torn_header", "torn_payload") and cut_torn_tail:
+                    return
+                raise _unsound(path, error) from None
+
+    def _read_gzip(self, path: Path, *, cut_torn_tail: bool) -> None:
+        members, file_end, raw_end, ending = _members(path)
+        if ending == "damaged" or (ending == "torn" and not (cut_torn_tail and file_end)):
+            if ending == "damaged":
+                words = f"the gzip member at byte {file_end:,} is damaged"
+                advice = "What is behind damage would be lost with it: rescue the file first."
+            elif file_end:
+                words = f"the last gzip member is torn; {file_end:,} bytes before it are whole"
+                advice = "Pass cut_torn_tail=True to cut it off and append behind them."
+            else:
+                words = "the only gzip member is torn"
+                advice = "Cutting it off would leave nothing: rescue its records, and write a new file."
+            message = f"{path}: {words}\n  {advice}"
+            raise StorageError(message, path=str(path))
+        with path.open("rb") as file:
+            before = self.records, self.raw_bytes
+            lengths = [np.empty(0, np.uint64)]
+            try:
+                for chunk in records.Reader(cast("IO[bytes]", _Unzipped(file, raw_end))):
+                    self._take(chunk)
+                    lengths.append(chunk.lengths)
+            except CorruptRecordError as error:
+                raise _unsound(path, error) from None
+        ends = np.cumsum(np.concatenate(lengths) + _FRAME)
+        for file_start, raw_start in members:
+            record = int(np.searchsorted(ends, np.uint64(raw_start), side="right"))
+            self.index.add_member(self.bytes + file_start, before[1] + raw_start, before[0] + record)
+        with path.open("rb") as file:
+            left = file_end
+            while left:
+                piece = file.read(min(left, _PIECE))
+                self.crc = _core.crc32c(piece, self.crc)
+                left -= len(piece)
+        self.bytes += file_end
+
+    def _take(self, chunk: Chunk) -> None:
+        if self.first is None:
+            self.first = chunk
+        self.digest.update(chunk.identity())
+        self.index.add(chunk.lengths)
+        self.records += len(chunk)
+        self.raw_bytes += chunk.nbytes
+
+
+def compression_of(path: Path) -> Compression:
+    """Return how a file is compressed, from its bytes.
+
+    Raises:
+        StorageError: It is a ZLIB file, to which nothing can be appended.
+    """
+    with path.open("rb") as file:
+        start = file.read(12)
+    if start.startswith(b"\x1f\x8b"):
+        return "gzip"
+    if len(start) == 12 and _core.mask_crc(_core.crc32c(start[:8])) == int.from_bytes(start[8:], "little"):
+        return None
+    if len(start) >= 2 and start[0] & 0x0F == 8 and (start[0] << 8 | start[1]) % 31 == 0:
+        message = (
+            f"{path}: a ZLIB file is one stream, and TensorFlow would not see a second one\n"
+            "  Write a new file instead, or use gzip."
+        )
+        raise StorageError(message, path=str(path))
+    return None
+
+
+class _Unzipped:
+    """The first `size` bytes that a gzip file stands for."""
+
+    def __init__(self, file: IO[bytes], size: int) -> None:
+        self._file = file
+        self._left = size
+        self._stream = zlib.decompressobj(31)
+        self._data = b""
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer as far as it goes, and say how far."""
+        view = memoryview(buffer).cast("B")
+        while self._left:
+            piece = self._stream.decompress(self._data, min(len(view), self._left))
+            self._data = self._stream.unconsumed_tail
+            if self._stream.eof:
+                self._data = self._stream.unused_data
+                self._stream = zlib.decompressobj(31)
+            if piece:
+                view[: len(piece)] = piece
+                self._left -= len(piece)
+                return len(piece)
+            if not self._data:
+                self._data = self._file.read(_PIECE)
+                if not self._data:
+                    break
+        return 0
+
+
+def _members(path: Path) -> tuple[list[tuple[int, int]], int, int, Literal["whole", "torn", "damaged"]]:
+    """Return where members start and the last whole one ends, in the file and raw, and what follows it.
+
+    A file that ends inside a member is torn; bytes that are no gzip are damage, for more members may be behind them.
+    """
+    starts: list[tuple[int, int]] = []
+    file_end, raw_end = 0, 0
+    with path.open("rb") as file:
+        stream, data, raw, read = zlib.decompressobj(31), b"", 0, 0
+        while True:
+            if not data:
+                data = file.read(_PIECE)
+                read += len(data)
+                if not data:
+                    return starts, file_end, raw_end, "whole" if read == file_end else "torn"
+            try:
+                raw += len(stream.decompress(data, _PIECE))
+            except zlib.error:
+                return starts, file_end, raw_end, "damaged"
+            data = stream.unconsumed_tail
+            if stream.eof:
+                data = stream.unused_data
+                starts.append((file_end, raw_end))
+                file_end, raw_end = read - len(data), raw
+                stream = zlib.decompressobj(31)
+
+
+def _unsound(path: Path, error: CorruptRecordError) -> StorageError:
+    # The reader names a plain file itself; of a gzip file it sees only what comes out.
+    torn = error.kind in ("torn_header", "torn_payload")
+    advice = (
+        "Pass cut_torn_tail=True to cut it off and append behind the records before it."
+        if torn
+        else "Records behind damage would be lost with it: rescue the file first (recordkit.records.salvage)."
+    )
+    place = record_place(str(path), error.record, error.offset)
+    return StorageError(error.summary, place=place, advice=advice, path=str(path))

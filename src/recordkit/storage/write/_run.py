@@ -1,0 +1,144 @@
+"""Run: a target whose shards are made each by itself, in any order, by threads or processes.
+
+However many shards there are, the run is one part of the target with one lock: no shard keeps a file open.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from recordkit import progress
+from recordkit.errors import StorageError
+from recordkit.storage.format import set_name, staging_of
+from recordkit.storage.staging import Lock, Part, number_of, part_folder
+
+from . import _commit
+from ._options import Options
+from ._queue import Lane
+from ._shards import Track
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from recordkit.codecs import Compression
+    from recordkit.engines import Workers
+    from recordkit.records import Chunk
+    from recordkit.storage.format import Shard
+
+
+class Run:
+    """A target in the making. Pickling gives helpers in other processes the right to make shards of it.
+
+    Args:
+        part: Its only part.
+        lone: Whether the target is one file.
+        owner: The process that has begun it; this one, if not given.
+
+    Attributes:
+        finished: The shards that an earlier run has made, by their numbers.
+    """
+
+    def __init__(self, part: Part, *, lone: bool, owner: int | None = None) -> None:
+        self.finished: Mapping[int, Shard] = {}
+        self._part = part
+        self._lone = lone
+        self._owner = os.getpid() if owner is None else owner
+        if owner is None:
+            self._refuse_helpers()
+            self.finished = {number_of(shard): shard for shard in part.shards}
+
+    def _refuse_helpers(self) -> None:
+        """Raise if a process helps a run whose own process was killed."""
+        Lock(self._part.folder / "helpers", self._part.target).release()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Helper, (self._part.target, self._lone, self._part.sync, self._owner)
+
+    def make(
+        self,
+        number: int,
+        chunks: Iterable[Chunk],
+        *,
+        split: str | None = None,
+        compression: Compression = None,
+        workers: Workers = 1,
+    ) -> int:
+        """Make one shard of records as they are, and return how many there are.
+
+        Args:
+            number: Its place among the shards.
+            chunks: The records.
+            split: The set of shards it belongs to; by default called as the target is.
+            compression: As for `create`.
+            workers: How many threads compress and write.
+        """
+        options = Options.of(lone=True, compression=compression, workers=workers, sync=self._part.sync)
+        lane = Lane(options.workers, 2 * options.workers if compression else 1)
+        name = self._part.target.name if self._lone else set_name(split, self._part.target)
+        track = Track(self._part, lane, options, name, first=number)
+        records = 0
+        try:
+            for chunk in chunks:
+                if len(chunk):
+                    track.put(chunk)
+                    records += len(chunk)
+                    progress.step(f"writing {self._part.target}", records, None, "rows")
+            track.flush()
+            lane.do(partial(track.finish, needed=True))
+            lane.wait()
+        finally:
+            lane.stop()
+            track.close()
+        return records
+
+    def publish(self, shards: int) -> None:
+        """Give the shards their names.
+
+        Raises:
+            StorageError: There are not as many as there should be.
+        """
+        self._part.look_again()
+        found = len(self._part.shards)
+        if found != shards:
+            message = f"{self._part.target}: expected {shards} finished shards, found {found}\n  Begin again."
+            raise StorageError(message, path=str(self._part.target))
+        if self._lone:
+            _commit.publish_file(self._part)
+        else:
+            _commit.publish_parts(self._part.target, [self._part], sync=self._part.sync)
+
+    def abandon(self) -> None:
+        """Remove all that was made."""
+        self._part.abandon()
+
+    def give_up(self) -> None:
+        """Leave finished shards to whoever goes on with them, and nothing else."""
+        self._part.give_up()
+
+
+class _Helper(Run):
+    """A run that another process has begun, which waits for what is made here."""
+
+    def __init__(self, target: Path, lone: bool, sync: bool, owner: int) -> None:
+        self._given = target, lone, sync, owner
+
+    def make(self, number: int, chunks: Iterable[Chunk], **options: Any) -> int:
+        """Make one shard, unless the process that waits for it has ended."""
+        with self._helping() as part:
+            return Run(part, lone=self._given[1], owner=self._given[3]).make(number, chunks, **options)
+
+    @contextmanager
+    def _helping(self) -> Iterator[Part]:
+        target, _, sync, owner = self._given
+        lock = Lock(part_folder(staging_of(target), 0, 1) / "helpers", target, shared=True)
+        try:
+            if os.getppid() != owner:  # its lock went with it, and another run may have begun
+                message = f"{target}: the process that makes it has ended\n  Begin again: it goes on where it was."
+                raise StorageError(message, path=str(target))
+            yield Part(target, sync=sync, gaps=True, lock=lock)
+        finally:
+            lock.release()

@@ -1,0 +1,180 @@
+"""Track: from chunks to finished shards, one after the other.
+
+The caller's thread cuts; compressing is done by whoever has time; files are written by the lane, in order.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import repeat
+from typing import TYPE_CHECKING
+
+from recordkit import _core
+from recordkit.codecs import ZlibStream, compress_member
+from recordkit.storage.format import suffix
+
+from ._blocks import MEMBER_BYTES, Cutter
+from ._shard_file import ShardFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from concurrent.futures import Future
+
+    from typing_extensions import Buffer
+
+    from recordkit.records import Chunk
+    from recordkit.storage.staging import Part
+
+    from ._options import Options
+    from ._queue import Lane
+    from ._shard_file import Block
+
+
+class Track:
+    """Writes shards `first`, `first` + 1 and so on of a part.
+
+    Args:
+        part: Where they go.
+        lane: What does the work.
+        options: How.
+        split: The set they belong to.
+        first: The number of the first one.
+        first_row: How many rows of the source came before it.
+        counts: How many records each has; None where bytes decide.
+    """
+
+    def __init__(
+        self,
+        part: Part,
+        lane: Lane,
+        options: Options,
+        split: str,
+        *,
+        first: int = 0,
+        first_row: int = 0,
+        counts: Iterable[int] | None = None,
+    ) -> None:
+        self._part = part
+        self._lane = lane
+        self._options = options
+        self._split = split
+        self._number = first
+        self._row = first_row
+        compressed = options.compression is not None
+        if counts is None and options.shard_records is not None:
+            counts = repeat(options.shard_records)
+        self._cutter = Cutter(
+            block_bytes=MEMBER_BYTES if compressed else None,
+            shard_bytes=None if compressed else options.shard_bytes,
+            shard_records=counts,
+            first_row=first_row,
+        )
+        self._shard: ShardFile | None = None
+        self._stream: ZlibStream | None = None
+        self._full = False
+        self._end_row = first_row
+
+    def skip(self, line: bytes) -> None:
+        """Take a row that is not written, as a line of the quarantine."""
+        for block in self._cutter.skip(line):
+            self._hand_over(block)
+
+    def put(self, chunk: Chunk) -> None:
+        """Take the records of as many rows."""
+        for block in self._cutter.cut(chunk):
+            self._hand_over(block)
+
+    def flush(self) -> None:
+        """Hand over what is still pending."""
+        for block in self._cutter.rest():
+            self._hand_over(block)
+
+    def _hand_over(self, block: Block) -> None:
+        if self._options.compression == "gzip" and block.records:
+            member = self._lane.start(compress_member, block.pieces, block.records, self._options.level)
+            self._lane.do(partial(self._write_member, block, member))
+        else:
+            self._lane.do(partial(self._write, block))
+
+    # --- What the lane does
+
+    def _write_member(self, block: Block, member: Future[bytes]) -> None:
+        data = member.result()
+        self._store(block, [data], _core.crc32c(data))
+
+    def _write(self, block: Block) -> None:
+        if self._options.compression != "zlib":
+            self._store(block, block.pieces, block.crc())
+            return
+        self._before(block)
+        assert self._stream is not None
+        data = b"".join(self._stream.compress(piece) for piece in block.pieces)
+        self._append(block, [data], _core.crc32c(data))
+
+    def _store(self, block: Block, stored: Sequence[Buffer], crc: int) -> None:
+        self._before(block)
+        self._append(block, stored, crc)
+
+    def _before(self, block: Block) -> None:
+        """Make sure that a shard is open that takes the block."""
+        if self._shard is not None and block.bad:
+            self._shard.put_bad(block.bad)
+        if self._full and block.records:
+            self._finish(block.first_row + len(block.bad))
+        if self._shard is None:
+            self._open()
+            assert self._shard is not None
+            if self._row == block.first_row:
+                self._shard.put_bad(block.bad)
+        self._shard.put_bad(block.bad_within)
+
+    def _append(self, block: Block, stored: Sequence[Buffer], crc: int) -> None:
+        assert self._shard is not None
+        if block.records:
+            self._shard.put(block, stored, crc)
+        limit = self._options.shard_bytes
+        self._full |= block.ends_shard or (limit is not None and self._shard.size >= limit)
+        self._end_row = block.end_row
+
+    def _open(self) -> None:
+        self._shard = ShardFile(
+            self._part.data,
+            f"shard-{self._number:05d}",
+            suffix(self._options.compression),
+            self._options.compression,
+            self._row,
+            sync=self._options.sync,
+        )
+        if self._options.compression == "zlib":
+            self._stream = ZlibStream(self._options.level)
+        self._full = False
+
+    def _finish(self, end_row: int) -> None:
+        shard = self._shard
+        assert shard is not None
+        if self._stream is not None:
+            shard.put_end(self._stream.finish())
+        elif self._options.compression == "gzip" and not shard.records:
+            shard.put_end(compress_member(b"", 0, self._options.level))
+        self._part.add(shard.finish(end_row, split=self._split, sync=self._options.sync))
+        self._shard = None
+        self._number += 1
+        self._row = end_row
+
+    def finish_full(self) -> None:
+        """Finish the shard that is open if it is full; to be called through the lane."""
+        if self._shard is not None and self._full:
+            self._finish(self._end_row)
+
+    def finish(self, *, needed: bool) -> None:
+        """Finish the last shard, an empty one if `needed`; to be called through the lane."""
+        if self._shard is None and needed:
+            self._open()
+            self._end_row = self._row
+        if self._shard is not None:
+            self._finish(self._end_row)
+
+    def close(self) -> None:
+        """Let go of what is open."""
+        if self._shard is not None:
+            self._shard.close()
