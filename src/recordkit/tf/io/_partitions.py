@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recordkit.tf.tensors import RaggedTensor, Tensor
+from recordkit.tf.tensors import RaggedTensor, Tensor, splits_of
 
 from ._features import RowLengths, RowLimits, RowSplits, RowStarts, UniformRowLength, ValueRowIds
 
@@ -57,7 +57,7 @@ def partitioned(feature: RaggedFeature, own: Values, decoded: Decoded) -> tuple[
         if own.steps is not None:
             _check_steps(own.steps, stored.steps, partition.key)
         lengths, counts = _LENGTHS[type(partition)](stored.values, stored.offsets, ends, partition.key)
-        splits, new_ends = _running(lengths), _running(counts)
+        splits, new_ends = splits_of(lengths, np.int64), splits_of(counts, np.int64)
         wrong = splits[new_ends] != ends
         if wrong.any():
             raise Misaligned(max(0, int(np.flatnonzero(wrong)[0]) - 1), partition.key)
@@ -136,7 +136,7 @@ def _of_row_ids(numbers: Ints, offsets: Ints, ends: Ints, key: str) -> tuple[Int
     rows[there] = numbers[offsets[1:][there] - 1] + 1
     # A row number far beyond the values would take memory that no value asked for.
     _refuse_items(rows > 2 * counts + 1024 * 1024, np.arange(len(counts)), key)
-    placed = numbers + np.repeat(_running(rows)[:-1], counts)
+    placed = numbers + np.repeat(splits_of(rows, np.int64)[:-1], counts)
     return np.bincount(placed, minlength=int(rows.sum())).astype(np.int64), rows
 
 
@@ -157,9 +157,3 @@ def _refuse(wrong: NDArray[np.bool_], offsets: Ints, key: str) -> None:
 def _refuse_items(wrong: NDArray[np.bool_], items: Ints, key: str) -> None:
     if wrong.any():
         raise Misaligned(int(items[np.flatnonzero(wrong)[0]]), key)
-
-
-def _running(lengths: Ints) -> Ints:
-    offsets = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    return offsets

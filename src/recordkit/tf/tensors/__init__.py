@@ -24,8 +24,9 @@ from ._dtypes import (
     uint32,
     uint64,
 )
+from ._indexing import splits_of
 from ._ops import cast, concat, newaxis, reshape, shape, stack
-from ._ragged import RaggedRow, RaggedTensor, splits_of
+from ._ragged import RaggedRow, RaggedTensor
 from ._shape import (
     RaggedTensorSpec,
     SparseTensorSpec,

@@ -1,4 +1,4 @@
-"""Dtypes under TensorFlow's names, and the NumPy dtype behind each."""
+"""Dtypes under TensorFlow's names, and their NumPy dtypes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OTHER_NAMES: Final = {"half": "float16", "float": "float32", "double": "float64
 
 
 class DType:
-    """A dtype of TensorFlow's, such as `tf.int64`; equal to its name and to NumPy's dtype.
+    """A TensorFlow dtype, such as `tf.int64`; equal to its name and to its NumPy dtype.
 
     Attributes:
         name: Such as `"int64"`.
@@ -34,49 +34,49 @@ class DType:
 
     @property
     def as_numpy_dtype(self) -> type[Any]:
-        """NumPy's type of a value; that of objects for strings."""
+        """The NumPy type of a value; `object` for strings."""
         return self.numpy.type
 
     @property
     def numpy(self) -> np.dtype[Any]:
-        """NumPy's dtype; that of objects for strings."""
+        """The NumPy dtype; `object` for strings."""
         if self.name == "bfloat16":
             return dtypes.numpy_dtype(self.name)
         return np.dtype(object if self.name == "string" else self.name)
 
     @property
     def is_integer(self) -> bool:
-        """Whether it is of integers."""
+        """Whether values are integers."""
         return self.name in _INTEGERS
 
     @property
     def is_floating(self) -> bool:
-        """Whether it is of real floating-point numbers."""
+        """Whether values are real floating-point numbers."""
         return self.name in _FLOATS
 
     @property
     def is_complex(self) -> bool:
-        """Whether it is of complex numbers."""
+        """Whether values are complex numbers."""
         return self.name in _COMPLEXES
 
     @property
     def is_bool(self) -> bool:
-        """Whether it is of truth values."""
+        """Whether values are booleans."""
         return self.name == "bool"
 
     @property
     def size(self) -> int:
-        """The number of bytes of a value; 1 for strings, as TensorFlow has it."""
+        """The number of bytes of a value; 1 for strings, as in TensorFlow."""
         return 1 if self.name == "string" else self.numpy.itemsize
 
     @property
     def min(self) -> Any:
-        """The least value."""
+        """The smallest value."""
         return self._limits().min
 
     @property
     def max(self) -> Any:
-        """The greatest value."""
+        """The largest value."""
         return self._limits().max
 
     def _limits(self) -> Any:
@@ -114,7 +114,7 @@ _NUMPY: Final = {dtype.numpy: dtype for name, dtype in _DTYPES.items() if name n
 
 
 def as_dtype(value: DTypeLike) -> DType:
-    """Return the dtype that is meant by one, by its name, or by NumPy's.
+    """Return the dtype for a dtype, its name, or a NumPy dtype.
 
     >>> as_dtype("float32"), as_dtype(np.int64), as_dtype("half")
     (tf.float32, tf.int64, tf.float16)
@@ -134,7 +134,7 @@ def as_dtype(value: DTypeLike) -> DType:
 
 
 def of_numpy(value: Any) -> DType | None:
-    """Return the dtype of values of one of NumPy's."""
+    """Return the dtype for a NumPy dtype; None if TensorFlow has no such dtype."""
     try:
         dtype = np.dtype(value)
     except TypeError:

@@ -1,4 +1,4 @@
-"""Indexing: what is taken out of a ragged tensor by numbers, slices, `...` and `tf.newaxis`."""
+"""Indexing of ragged tensors by integers, slices, `...` and `tf.newaxis`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def item(ragged: RaggedTensor, keys: list[Any]) -> Any:
-    """Return what a list of keys, one a dimension, takes out of a ragged tensor."""
+    """Return `ragged[keys]`."""
     if not keys:
         return ragged
     key, *inner = keys
@@ -42,7 +42,7 @@ def item(ragged: RaggedTensor, keys: list[Any]) -> Any:
 
 
 def _within(kept: Any, keys: list[Any]) -> Any:
-    """Return what keys take out of every row of a ragged tensor, or of a tensor."""
+    """Apply keys to every row of a ragged tensor or of a tensor."""
     if not keys:
         return kept
     if isinstance(kept, Tensor):
@@ -70,8 +70,15 @@ def rows(ragged: RaggedTensor, picked: NDArray[Any]) -> RaggedTensor:
     return _gathered(ragged, starts, lengths, 1, ragged.uniform_row_length)
 
 
+def splits_of(lengths: Any, dtype: Any) -> NDArray[Any]:
+    """Return where rows of these lengths start, and where the last ends."""
+    splits = np.zeros(len(lengths) + 1, dtype)
+    np.cumsum(lengths, out=splits[1:])
+    return splits
+
+
 def _cut(ragged: RaggedTensor, key: slice) -> RaggedTensor:
-    """Return what a slice leaves of every row."""
+    """Apply a slice to every row."""
     lengths, step = np.diff(ragged.splits), 1 if key.step is None else key.step
     least, most = (np.zeros_like(lengths), lengths) if step > 0 else (np.full_like(lengths, -1), lengths - 1)
     start = _bound(key.start, least if step > 0 else most, lengths, (least, most))
@@ -85,7 +92,7 @@ def _cut(ragged: RaggedTensor, key: slice) -> RaggedTensor:
 def _bound(
     bound: int | None, default: NDArray[Any], lengths: NDArray[Any], limits: tuple[NDArray[Any], NDArray[Any]]
 ) -> NDArray[Any]:
-    """Return where a slice begins, or ends, in rows of these lengths; as Python has it for one."""
+    """Return where a slice begins, or ends, in rows of these lengths, by Python's rules for a list."""
     if bound is None:
         return default
     places: NDArray[Any] = np.clip(bound + lengths if bound < 0 else np.full_like(lengths, bound), *limits)
@@ -95,9 +102,8 @@ def _bound(
 def _gathered(
     ragged: RaggedTensor, starts: NDArray[Any], counts: NDArray[Any], step: int, uniform: int | None
 ) -> RaggedTensor:
-    """Return rows of so many values, from where each starts."""
-    splits = np.zeros(len(counts) + 1, ragged.splits.dtype)
-    np.cumsum(counts, out=splits[1:])
+    """Return rows with these numbers of values, from these starts."""
+    splits = splits_of(counts, ragged.splits.dtype)
     picked = np.repeat(starts - step * splits[:-1], counts) + step * np.arange(splits[-1])
     return type(ragged)(_taken(ragged.values, picked), splits, uniform)
 
@@ -107,7 +113,7 @@ def _taken(values: Any, picked: NDArray[Any]) -> Any:
 
 
 def _without_dots(keys: list[Any], dimensions: int) -> list[Any]:
-    """Return keys without the `...` they begin with, or with a dimension less that it stands for."""
+    """Return keys without a leading `...`, or with one of the dimensions it stands for made explicit."""
     count = sum(key is not None for key in keys)
     if count > dimensions + 1:
         message = f"{count - 1} indices for {dimensions} dimensions of a RaggedTensor"
@@ -124,7 +130,7 @@ def _number(key: Any) -> int:
 
 
 def _whole(key: slice) -> slice:
-    """Return a slice of Python's integers."""
+    """Return a slice with Python's integers."""
     start, stop, step = (None if bound is None else _number(bound) for bound in (key.start, key.stop, key.step))
     if step == 0:
         message = "a slice has a step other than 0"

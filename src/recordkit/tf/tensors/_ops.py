@@ -1,4 +1,4 @@
-"""Operations: the few functions of TensorFlow's that scripts about records use on tensors."""
+"""Operations: the few functions on tensors that scripts about records use."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ newaxis = np.newaxis
 
 
 def cast(x: Any, dtype: DTypeLike, name: str | None = None) -> Any:
-    """Return a tensor with another dtype; floats are cut to ints, as in NumPy.
+    """Return a tensor with another dtype; floats are truncated to ints, as in NumPy.
 
     >>> cast([1.7, -1.7], "int32").numpy()
     array([ 1, -1], dtype=int32)
@@ -53,7 +53,7 @@ def cast(x: Any, dtype: DTypeLike, name: str | None = None) -> Any:
 
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
-    """Return a tensor in another shape, with -1 for the dimension that is left over.
+    """Return a tensor with another shape; one dimension may be -1, which is computed.
 
     >>> reshape([1, 2, 3, 4], [2, -1]).shape
     TensorShape([2, 2])
@@ -67,14 +67,14 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
 
 
 def _each(shape: Any, rank: int) -> Sequence[Any]:
-    """Return the sizes of a shape, each as it was given."""
+    """Return the sizes of a shape, each as it was passed."""
     if isinstance(shape, Tensor):
         return [shape] * rank
     return list(shape) if isinstance(shape, list | tuple) else np.atleast_1d(np.asarray(shape)).tolist()
 
 
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
-    """Return tensors of one shape as one tensor, with a dimension more.
+    """Stack tensors of one shape along a new dimension.
 
     >>> stack([[1, 2], [3, 4]], axis=1).numpy()
     array([[1, 3],
@@ -91,7 +91,7 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
 
 
 def concat(values: Any, axis: int, name: str = "concat") -> Tensor:
-    """Return tensors end to end along a dimension that they have.
+    """Join tensors along an existing dimension.
 
     >>> concat([[1], [2, 3]], 0).numpy()
     array([1, 2, 3], dtype=int32)
@@ -108,7 +108,7 @@ def concat(values: Any, axis: int, name: str = "concat") -> Tensor:
 
 
 def _alike(what: str, given: list[Any]) -> list[NDArray[Any]]:
-    """Return values as arrays of one dtype, which is that of the first tensor among them."""
+    """Return values as arrays of one dtype: that of the first tensor among them."""
     hint = next((value.dtype for value in given if isinstance(value, Tensor)), None)
     arrays = [np.asarray(convert_to_tensor(value, dtype_hint=hint)) for value in given]
     if not arrays:

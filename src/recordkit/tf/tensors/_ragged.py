@@ -1,4 +1,4 @@
-"""RaggedTensor: rows of differing lengths. The values of all rows lie end to end; splits say where each row ends."""
+"""RaggedTensor: rows of different lengths, whose values lie end to end; splits say where each row ends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from recordkit.errors import InvalidArgumentError
 
 from . import _dtypes
 from ._dtypes import DType, as_dtype, of_numpy
-from ._indexing import item
+from ._indexing import item, splits_of
 from ._shape import TensorShape, as_unknown_dims, first_unknown
 from ._sparse import SparseTensor
 from ._tensor import Tensor, array_of, convert_to_tensor
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 
 class RaggedTensor:
-    """Rows of differing lengths; the values may be ragged themselves.
+    """Rows of different lengths; the values may be ragged themselves.
 
     Args:
         values: The values of all rows, end to end.
-        splits: Where each row starts in them, and where the last ends.
-        uniform: The length of every row, where it is declared to be one.
+        splits: Where each row starts in them, and where the last ends, as a NumPy array.
+        uniform: The length of every row, if it is declared to be uniform.
 
     >>> ragged = RaggedTensor.from_row_splits([1, 2, 3], [0, 2, 2, 3])
     >>> ragged, ragged.shape, ragged[0].numpy()
@@ -51,7 +51,7 @@ class RaggedTensor:
     def from_row_splits(
         cls, values: Any, row_splits: Any, name: str | None = None, validate: bool = True
     ) -> RaggedTensor:
-        """Return rows that start and end where `row_splits` says."""
+        """Return rows that start and end at `row_splits`."""
         return cls(_values(values), _checked(_values(values), _partition(row_splits)))
 
     @classmethod
@@ -64,13 +64,13 @@ class RaggedTensor:
 
     @classmethod
     def from_row_starts(cls, values: Any, row_starts: Any, name: str | None = None, validate: bool = True) -> Self:
-        """Return rows that start where `row_starts` says, the last up to the end."""
+        """Return rows that start at `row_starts`; the last one ends where the values end."""
         given, starts = _values(values), _partition(row_starts)
         return cls(given, _checked(given, np.append(starts, starts.dtype.type(len(given)))))
 
     @classmethod
     def from_row_limits(cls, values: Any, row_limits: Any, name: str | None = None, validate: bool = True) -> Self:
-        """Return rows that end where `row_limits` says."""
+        """Return rows that end at `row_limits`."""
         given, limits = _values(values), _partition(row_limits)
         return cls(given, _checked(given, np.append(limits.dtype.type(0), limits)))
 
@@ -78,7 +78,7 @@ class RaggedTensor:
     def from_value_rowids(
         cls, values: Any, value_rowids: Any, nrows: Any = None, name: str | None = None, validate: bool = True
     ) -> Self:
-        """Return rows of which `value_rowids` says for each value which it is in; none of them goes back."""
+        """Return rows from the row number of each value; row numbers never decrease."""
         given, rows = _values(values), _partition(value_rowids)
         count = int(rows[-1] + 1 if len(rows) else 0) if nrows is None else int(nrows)
         if (np.diff(rows) < 0).any() or (rows < 0).any() or (rows >= count).any():
@@ -90,7 +90,7 @@ class RaggedTensor:
     def from_uniform_row_length(
         cls, values: Any, uniform_row_length: Any, nrows: Any = None, validate: bool = True, name: str | None = None
     ) -> Self:
-        """Return rows of one length; how many they are is only asked for if they are empty."""
+        """Return rows of one length; `nrows` is only needed for empty rows."""
         given, length = _values(values), int(uniform_row_length)
         count = int(nrows) if nrows is not None else len(given) // length if length else 0
         return cls(given, _checked(given, np.arange(count + 1, dtype=np.int64) * length), length)
@@ -99,14 +99,14 @@ class RaggedTensor:
     def from_nested_row_splits(
         cls, flat_values: Any, nested_row_splits: Any, name: str | None = None, validate: bool = True
     ) -> Any:
-        """Return rows of rows, with the splits of the outermost first."""
+        """Return nested rows, from the splits of the outermost ones inwards."""
         return _nested(cls.from_row_splits, flat_values, nested_row_splits)
 
     @classmethod
     def from_nested_row_lengths(
         cls, flat_values: Any, nested_row_lengths: Any, name: str | None = None, validate: bool = True
     ) -> Any:
-        """Return rows of rows, with the lengths of the outermost first."""
+        """Return nested rows, from the lengths of the outermost ones inwards."""
         return _nested(cls.from_row_lengths, flat_values, nested_row_lengths)
 
     @classmethod
@@ -119,7 +119,7 @@ class RaggedTensor:
         name: str | None = None,
         row_splits_dtype: DTypeLike = _dtypes.int64,
     ) -> RaggedTensor:
-        """Return the rows of a tensor, as long as `lengths` says, or without the `padding` at their ends.
+        """Return the rows of a tensor, cut to `lengths`, or without the `padding` at their ends.
 
         >>> RaggedTensor.from_tensor([[1, 0], [2, 3]], padding=0)
         <tf.RaggedTensor [[1], [2, 3]]>
@@ -148,7 +148,7 @@ class RaggedTensor:
     def from_sparse(
         cls, st_input: SparseTensor, name: str | None = None, row_splits_dtype: DTypeLike = _dtypes.int64
     ) -> RaggedTensor:
-        """Return the rows of a sparse tensor of two dimensions, whose values stand at the beginning of each."""
+        """Return the rows of a sparse tensor of two dimensions; in each, the values come first."""
         places = np.asarray(st_input.indices)
         if places.shape[1] != 2:
             message = f"from_sparse: expected two dimensions, found {places.shape[1]}"
@@ -160,7 +160,7 @@ class RaggedTensor:
             raise InvalidArgumentError(message)
         return cls(st_input.values, splits)
 
-    # --- What it is made of
+    # --- Parts
 
     @property
     def row_splits(self) -> Tensor:
@@ -194,7 +194,7 @@ class RaggedTensor:
 
     @property
     def shape(self) -> TensorShape:
-        """The shape, with None for dimensions that are ragged."""
+        """The shape, with None for ragged dimensions."""
         return TensorShape((len(self), self.uniform_row_length, *self.values.shape[1:]))
 
     def get_shape(self) -> TensorShape:
@@ -202,7 +202,7 @@ class RaggedTensor:
         return self.shape
 
     def nrows(self, out_type: DTypeLike | None = None, name: str | None = None) -> Tensor:
-        """Return how many rows there are."""
+        """Return the number of rows."""
         return Tensor(np.array(len(self), self.splits.dtype if out_type is None else as_dtype(out_type).numpy))
 
     def row_lengths(self, axis: int = 1, name: str | None = None) -> Tensor:
@@ -210,15 +210,15 @@ class RaggedTensor:
         return Tensor(np.diff(self.splits))
 
     def row_starts(self, name: str | None = None) -> Tensor:
-        """Return where every row starts in the values."""
+        """Return where each row starts in the values."""
         return Tensor(self.splits[:-1])
 
     def row_limits(self, name: str | None = None) -> Tensor:
-        """Return where every row ends in the values."""
+        """Return where each row ends in the values."""
         return Tensor(self.splits[1:])
 
     def value_rowids(self, name: str | None = None) -> Tensor:
-        """Return the row of every value."""
+        """Return the row of each value."""
         return Tensor(np.repeat(np.arange(len(self), dtype=self.splits.dtype), np.diff(self.splits)))
 
     def bounding_shape(self, axis: Any = None, name: str | None = None, out_type: DTypeLike | None = None) -> Tensor:
@@ -228,7 +228,7 @@ class RaggedTensor:
         return Tensor(sizes if axis is None else sizes[axis])
 
     def with_values(self, new_values: Any) -> RaggedTensor:
-        """Return the same rows of other values."""
+        """Return the same rows with other values."""
         return RaggedTensor(_values(new_values), self.splits, self.uniform_row_length)
 
     def with_row_splits_dtype(self, dtype: DTypeLike) -> RaggedTensor:
@@ -237,12 +237,12 @@ class RaggedTensor:
         return RaggedTensor(inner, self.splits.astype(as_dtype(dtype).numpy), self.uniform_row_length)
 
     def with_flat_values(self, new_values: Any) -> RaggedTensor:
-        """Return the same rows, down to the innermost, of other values."""
+        """Return the same rows with other innermost values."""
         if isinstance(self.values, RaggedTensor):
             return self.with_values(self.values.with_flat_values(new_values))
         return self.with_values(new_values)
 
-    # --- What it becomes
+    # --- Conversions
 
     def _column(self) -> Ragged:
         flat = self.flat_values._data
@@ -254,12 +254,12 @@ class RaggedTensor:
         return [row.to_list() if isinstance(row, RaggedTensor) else row.tolist() for row in self]
 
     def to_tensor(self, default_value: Any = None, name: str | None = None, shape: Any = None) -> Tensor:
-        """Return one tensor, every dimension as long as its longest, with `default_value` where there is no value.
+        """Return one tensor, padded with `default_value` to the longest row in each dimension.
 
         Args:
             default_value: Zero, or an empty string, by default.
             name: Not used.
-            shape: What to cut or fill it to; None for a dimension as it is.
+            shape: The shape to cut or pad it to; None leaves a dimension as it is.
         """
         fill = _blank(self.dtype) if default_value is None else array_of(default_value, self.dtype)[()]
         padded = self._column().to_padded(fill)
@@ -275,7 +275,7 @@ class RaggedTensor:
         return SparseTensor(np.argwhere(there), self.flat_values.numpy().reshape(-1), np.array(there.shape, np.int64))
 
     def numpy(self) -> Any:
-        """Return an array: of arrays as objects where rows differ in length."""
+        """Return an array; one of row arrays, as objects, if rows differ in length."""
         rows = [row.numpy() for row in self]
         if len({np.shape(row) for row in rows}) == 1:
             return np.stack(rows)
@@ -318,7 +318,7 @@ class RaggedRow(Tensor):
 
 
 def _nested(make: Callable[[Any, Any], Any], values: Any, partitions: Any) -> Any:
-    """Return rows of rows, made from the innermost out."""
+    """Return nested rows, built from the innermost outwards."""
     for partition in reversed(list(partitions)):
         values = make(values, partition)
     return values
@@ -329,7 +329,7 @@ def _values(values: Any) -> Tensor | RaggedTensor:
 
 
 def _partition(numbers: Any) -> NDArray[Any]:
-    """Return splits or lengths as int64, or as int32 if they are a tensor of that."""
+    """Return splits or lengths as int64, or as int32 if they are an int32 tensor."""
     if isinstance(numbers, Tensor) and numbers.dtype is _dtypes.int32:
         return np.asarray(numbers)
     return np.asarray(numbers).astype(np.int64)
@@ -343,15 +343,8 @@ def _checked(values: Tensor | RaggedTensor, splits: NDArray[Any]) -> NDArray[Any
     return splits
 
 
-def splits_of(lengths: Any, dtype: Any) -> NDArray[Any]:
-    """Return where rows of these lengths start, and where the last ends."""
-    splits = np.zeros(len(lengths) + 1, dtype)
-    np.cumsum(lengths, out=splits[1:])
-    return splits
-
-
 def _lengths_without(array: NDArray[Any], padding: Any) -> NDArray[np.int64]:
-    """Return how long each row is up to its last value that is not padding."""
+    """Return the length of each row without the padding at its end."""
     fill = array_of(padding, of_numpy(array.dtype))
     other = (array != fill).reshape((*array.shape[:2], -1)).any(axis=2)
     return np.where(other.any(axis=1), array.shape[1] - other[:, ::-1].argmax(axis=1), 0)

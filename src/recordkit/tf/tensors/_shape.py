@@ -1,4 +1,4 @@
-"""Shapes: what a tensor's `shape` is, and the shapes and dtypes that are only described."""
+"""Shapes of tensors, and specs: descriptions of tensors that do not exist yet."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class TensorShape(tuple[int | None, ...]):
-    """A shape: a tuple that also equals lists, with None for a dimension that is not known.
+    """A shape: a tuple that also equals lists, with None for an unknown dimension.
 
     >>> shape = TensorShape([2, None])
     >>> shape, shape == [2, None], shape.as_list(), shape.rank
@@ -29,8 +29,8 @@ class TensorShape(tuple[int | None, ...]):
     known: bool
 
     def __new__(cls, dims: ShapeLike) -> TensorShape:
-        """Make a shape of its dimensions; None where not even their number is known."""
-        if hasattr(dims, "__index__"):  # which isinstance(dims, SupportsIndex) takes 10 us to tell
+        """Return the shape with these dimensions; None stands for an unknown rank."""
+        if hasattr(dims, "__index__"):  # isinstance(dims, SupportsIndex) takes 10 us
             dims = (cast("SupportsIndex", dims),)
         shape = super().__new__(cls, (None if size is None else int(size) for size in dims or ()))
         shape.known = dims is not None and getattr(dims, "known", True)
@@ -51,7 +51,7 @@ class TensorShape(tuple[int | None, ...]):
         return list(self)
 
     def num_elements(self) -> int | None:
-        """Return how many elements there are; None if that is not known."""
+        """Return the number of elements; None if it is unknown."""
         return math.prod(size or 0 for size in self) if self.is_fully_defined() else None
 
     def is_fully_defined(self) -> bool:
@@ -59,7 +59,7 @@ class TensorShape(tuple[int | None, ...]):
         return self.known and None not in tuple(self)
 
     def is_compatible_with(self, other: ShapeLike) -> bool:
-        """Tell whether a shape can be both this and `other`."""
+        """Tell whether one shape can match both this and `other`."""
         shape = TensorShape(other)
         if not (self.known and shape.known):
             return True
@@ -96,82 +96,78 @@ class TensorShape(tuple[int | None, ...]):
         return TensorShape, (tuple(self) if self.known else None,)
 
 
-class TensorSpec:
-    """What a tensor is like: its shape, its dtype and perhaps a name.
+class _Spec:
+    """The shape and dtype of values."""
+
+    __slots__ = ("dtype", "shape")
+
+    def __init__(self, shape: ShapeLike, dtype: DTypeLike) -> None:
+        self.shape = TensorShape(shape)
+        self.dtype: DType = as_dtype(dtype)
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Tell whether a tensor, or what another spec describes, can match this spec."""
+        return self.dtype == other.dtype and self.shape.is_compatible_with(other.shape)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype))
+
+
+class TensorSpec(_Spec):
+    """The shape and dtype of a tensor, and perhaps its name.
 
     >>> TensorSpec([None, 2], "int64")
     TensorSpec(shape=(None, 2), dtype=tf.int64, name=None)
     """
 
-    __slots__ = ("dtype", "name", "shape")
+    __slots__ = ("name",)
 
     def __init__(self, shape: ShapeLike, dtype: DTypeLike = float32, name: str | None = None) -> None:
-        self.shape = TensorShape(shape)
-        self.dtype: DType = as_dtype(dtype)
+        super().__init__(shape, dtype)
         self.name = name
 
     @classmethod
     def from_tensor(cls, tensor: Any, name: str | None = None) -> TensorSpec:
-        """Return what a tensor is like."""
+        """Return the spec of a tensor."""
         return cls(tensor.shape, tensor.dtype, name)
-
-    def is_compatible_with(self, other: Any) -> bool:
-        """Tell whether a tensor, or what another spec describes, can be this."""
-        return self.dtype == other.dtype and self.shape.is_compatible_with(other.shape)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, TensorSpec):
-            return NotImplemented
-        return (self.shape, self.dtype, self.name) == (other.shape, other.dtype, other.name)
-
-    def __hash__(self) -> int:
-        return hash((self.shape, self.dtype))
 
     def __repr__(self) -> str:
         return f"TensorSpec(shape={self.shape}, dtype={self.dtype!r}, name={self.name!r})"
 
 
-class SparseTensorSpec:
-    """What a SparseTensor is like: its shape and its dtype.
+class SparseTensorSpec(_Spec):
+    """The shape and dtype of a SparseTensor.
 
     >>> SparseTensorSpec([None, 2], "int64")
     SparseTensorSpec(TensorShape([None, 2]), tf.int64)
     """
 
-    __slots__ = ("dtype", "shape")
+    __slots__ = ()
 
     def __init__(self, shape: ShapeLike = None, dtype: DTypeLike = float32) -> None:
-        self.shape = TensorShape(shape)
-        self.dtype: DType = as_dtype(dtype)
-
-    def is_compatible_with(self, other: Any) -> bool:
-        """Tell whether a SparseTensor, or what another spec describes, can be this."""
-        return self.dtype == other.dtype and self.shape.is_compatible_with(other.shape)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SparseTensorSpec) and repr(self) == repr(other)
-
-    def __hash__(self) -> int:
-        return hash((self.shape, self.dtype))
+        super().__init__(shape, dtype)
 
     def __repr__(self) -> str:
         return f"SparseTensorSpec({self.shape!r}, {self.dtype!r})"
 
 
-class RaggedTensorSpec:
-    """What a RaggedTensor is like: its shape, its dtype, and how many dimensions are ragged.
+class RaggedTensorSpec(_Spec):
+    """The shape and dtype of a RaggedTensor, and how many of its dimensions are ragged.
 
     Args:
-        shape: None for dimensions that are ragged.
-        dtype: Of its values.
+        shape: None for ragged dimensions.
+        dtype: The dtype of the values.
         ragged_rank: How many dimensions are ragged; all but the first by default.
-        row_splits_dtype: Of its splits.
+        row_splits_dtype: The dtype of the splits.
 
     >>> RaggedTensorSpec([None, None], "int32")
     RaggedTensorSpec(TensorShape([None, None]), tf.int32, 1, tf.int64)
     """
 
-    __slots__ = ("dtype", "ragged_rank", "row_splits_dtype", "shape")
+    __slots__ = ("ragged_rank", "row_splits_dtype")
 
     def __init__(
         self,
@@ -180,28 +176,18 @@ class RaggedTensorSpec:
         ragged_rank: int | None = None,
         row_splits_dtype: DTypeLike = int64,
     ) -> None:
-        self.shape = TensorShape(shape)
+        super().__init__(shape, dtype)
         if ragged_rank is None and not self.shape.known:
             message = "Must specify ragged_rank or a shape with known rank."
             raise ValueError(message)
-        self.dtype: DType = as_dtype(dtype)
         self.ragged_rank = len(self.shape) - 1 if ragged_rank is None else int(ragged_rank)
         self.row_splits_dtype: DType = as_dtype(row_splits_dtype)
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Tell whether a RaggedTensor, or what another spec describes, can be this."""
+        """Tell whether a RaggedTensor, or what another spec describes, can match this spec."""
         splits = other.row_splits_dtype if isinstance(other, RaggedTensorSpec) else other.row_splits.dtype
-        return (self.dtype, self.ragged_rank, self.row_splits_dtype) == (
-            other.dtype,
-            other.ragged_rank,
-            splits,
-        ) and self.shape.is_compatible_with(other.shape)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, RaggedTensorSpec) and repr(self) == repr(other)
-
-    def __hash__(self) -> int:
-        return hash((self.shape, self.dtype))
+        same_rows = (self.ragged_rank, self.row_splits_dtype) == (other.ragged_rank, splits)
+        return same_rows and super().is_compatible_with(other)
 
     def __repr__(self) -> str:
         return f"RaggedTensorSpec({self.shape!r}, {self.dtype!r}, {self.ragged_rank}, {self.row_splits_dtype!r})"

@@ -1,4 +1,4 @@
-"""SparseTensor: values and where they are."""
+"""SparseTensor: values and their positions."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 
 
 class SparseTensor:
-    """A tensor of which only some values are held.
+    """A tensor that stores only some of its values.
 
     Attributes:
-        indices: Where each value is: a row a value, a column a dimension.
+        indices: The position of each value: a row per value, a column per dimension.
         values: The values.
-        dense_shape: The shape of the whole.
+        dense_shape: The shape of the dense tensor.
+        unknown_dims: Which of its dimensions TensorFlow would not know before it runs: see `_shape`.
 
     >>> sparse = SparseTensor(indices=[[0, 1]], values=[5], dense_shape=[2, 3])
     >>> sparse.shape, sparse.dtype
@@ -35,7 +36,7 @@ class SparseTensor:
     __slots__ = ("dense_shape", "indices", "unknown_dims", "values")
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
-        self.unknown_dims: UnknownDims = ()  # which dimensions of the whole TensorFlow would not know beforehand
+        self.unknown_dims: UnknownDims = ()
         self.indices = convert_to_tensor(indices, _dtypes.int64)
         self.values = convert_to_tensor(values)
         self.dense_shape = convert_to_tensor(dense_shape, _dtypes.int64)
@@ -45,11 +46,11 @@ class SparseTensor:
 
     @property
     def shape(self) -> TensorShape:
-        """The shape of the whole."""
+        """The shape of the dense tensor."""
         return TensorShape(np.asarray(self.dense_shape).tolist())
 
     def get_shape(self) -> TensorShape:
-        """Return the shape of the whole."""
+        """Return the shape of the dense tensor."""
         return self.shape
 
     @property
@@ -64,7 +65,7 @@ class SparseTensor:
 def to_dense(
     sp_input: SparseTensor, default_value: Any = None, validate_indices: bool = True, name: str | None = None
 ) -> Tensor:
-    """Return the whole of a sparse tensor, with `default_value` (zero, or empty strings) where it has no value.
+    """Return a sparse tensor as a dense one, with `default_value` (zero or empty strings) where it has no value.
 
     >>> to_dense(SparseTensor([[0, 1]], [5], [2, 3])).numpy()
     array([[0, 5, 0],
@@ -93,7 +94,7 @@ def _check_inside(places: NDArray[np.int64], shape: tuple[int, ...]) -> None:
 
 
 def _check_order(places: NDArray[np.int64], shape: tuple[int, ...]) -> None:
-    """Refuse places that are not in order, as TensorFlow does: two values for one place would be hidden."""
+    """Refuse positions that are not in order, as TensorFlow does: one of two values at a position would be lost."""
     if not len(places):
         return
     steps = np.diff(np.ravel_multi_index(tuple(places.T), shape))

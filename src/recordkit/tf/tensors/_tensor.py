@@ -1,7 +1,7 @@
-"""Tensor: an array under TensorFlow's name, with what scripts ask of one.
+"""Tensor: an array under TensorFlow's name, with the methods that scripts call.
 
-Strings are `bytes`. A tensor of strings may hold a column or a chunk of records, of which Python objects are only made
-when somebody asks for them.
+Strings are `bytes`. A tensor of strings may hold a column or a chunk of records; Python objects are only created when
+someone asks for them.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ class Tensor(NDArrayOperatorsMixin):
         return data
 
     def numpy(self) -> Any:
-        """Return a NumPy array of its own; for a scalar NumPy's scalar, or `bytes`."""
+        """Return a copy as a NumPy array; a scalar as a NumPy scalar, or `bytes`."""
         array = self._array
         return array.copy() if array.ndim else array[()]
 
     def chunk(self) -> Chunk:
-        """Return strings as the payloads of records, for the decoder; as they are if they came from one."""
+        """Return strings as the payloads of a chunk, for the decoder; the same chunk if they came from one."""
         data = self._data
         if isinstance(data, np.ndarray):
             return records.pack_many(data.reshape(-1).tolist())
@@ -88,7 +88,7 @@ class Tensor(NDArrayOperatorsMixin):
         return self.shape
 
     def set_shape(self, shape: ShapeLike) -> None:
-        """See that the shape is this one; a size that is given here is known to `ragged_batch`."""
+        """Check that the shape matches; `ragged_batch` then takes the sizes that are given as known."""
         wanted = TensorShape(shape)
         if not wanted.is_compatible_with(self.shape):
             message = f"Tensor's shape {self.shape} is not compatible with supplied shape {list(wanted)}."
@@ -133,7 +133,7 @@ class Tensor(NDArrayOperatorsMixin):
         unknown = unknown_elementwise([static_shape(value) for value in inputs]) if any_unknown else ()
         return tuple(_wrapped(each) for each in result) if isinstance(result, tuple) else _wrapped(result, unknown)
 
-    # A tensor never changes, so that `t += 1` is `t = t + 1`: others may hold it.
+    # A tensor never changes, so `t += 1` is `t = t + 1`: others may hold it.
     __iadd__ = NDArrayOperatorsMixin.__add__
     __isub__ = NDArrayOperatorsMixin.__sub__
     __imul__ = NDArrayOperatorsMixin.__mul__
@@ -153,7 +153,7 @@ class Tensor(NDArrayOperatorsMixin):
             return False
         try:
             return np.equal(self, other)  # type: ignore[call-overload]
-        except ValueError:  # shapes that do not go together
+        except ValueError:  # incompatible shapes
             return Tensor(np.array(False))
 
     def __ne__(self, other: object) -> Any:
@@ -225,7 +225,7 @@ def arrays_of(tensors: Iterable[Tensor]) -> list[NDArray[Any]]:
 
 
 def static_shape(value: Any) -> StaticShape:
-    """Return the shape of a value as TensorFlow would know it beforehand."""
+    """Return the shape of a value as far as TensorFlow would know it before it runs."""
     unknown: UnknownDims = getattr(value, "unknown_dims", ())
     shape = value.shape if isinstance(value, Tensor) else np.shape(value)
     return tuple(
@@ -236,7 +236,7 @@ def static_shape(value: Any) -> StaticShape:
 def _wrapped(value: Any, unknown: UnknownDims = ()) -> Tensor:
     if isinstance(value, np.ndarray | np.generic):
         return Tensor(np.asarray(value), unknown)
-    # A single one out of an array of objects comes without its array.
+    # A single item of an object array comes without an array.
     return Tensor(object_array(value) if isinstance(value, bytes) else np.asarray(value))
 
 
@@ -245,7 +245,7 @@ def _index(index: Any) -> Any:
 
 
 def _refuse_zero(ufunc: np.ufunc, arrays: list[Any]) -> None:
-    """Refuse to divide whole numbers by 0, of which NumPy makes 0 and only warns."""
+    """Refuse to divide integers by 0: NumPy returns 0 and only warns."""
     if ufunc not in (np.floor_divide, np.remainder) or np.all(arrays[1]):
         return
     if all(np.asarray(array).dtype.kind in "iu" for array in arrays):
@@ -254,21 +254,21 @@ def _refuse_zero(ufunc: np.ufunc, arrays: list[Any]) -> None:
 
 
 def _no_item(keys: tuple[Any, ...], problem: str) -> Exception:
-    """Return the error for keys that take nothing out of a tensor, of the kind that TensorFlow has."""
+    """Return the error for invalid keys, of the class that TensorFlow raises."""
     for key in keys:
         if not (key is None or key is Ellipsis or isinstance(key, slice | int) or hasattr(key, "__array__")):
             return TypeError(f"indices are integers, slices, ... and tf.newaxis, found {type(key).__name__}")
     return InvalidArgumentError(problem)
 
 
-def _operand(value: Any, beside: Tensor) -> Any:
-    """Return what stands beside a tensor as NumPy computes with it: of the tensor's dtype, if that is of its kind."""
+def _operand(value: Any, tensor: Tensor) -> Any:
+    """Return the other operand of an operation on a tensor, with the tensor's dtype if both are of one kind."""
     if isinstance(value, Tensor):
         return value._array
     if isinstance(value, bool | int | float | complex):
-        return value  # which NumPy gives the other's dtype
+        return value  # NumPy gives it the other operand's dtype
     array = array_of(value, None)
-    wanted = beside._array.dtype
+    wanted = tensor._array.dtype
     return array.astype(wanted) if np.can_cast(array.dtype, wanted, "same_kind") else array
 
 
@@ -295,7 +295,7 @@ def _as_bytes(value: Any) -> bytes:
 
 
 def array_of(value: Any, dtype: DTypeLike | None) -> NDArray[Any]:
-    """Return a value as an array; Python's ints become int32 if they fit, its floats float32, as in TensorFlow."""
+    """Return a value as an array. As in TensorFlow, Python ints become int32 if they fit, and floats float32."""
     wanted = None if dtype is None else as_dtype(dtype)
     if isinstance(value, Tensor):
         return _checked(value._array, wanted)
@@ -315,7 +315,7 @@ def array_of(value: Any, dtype: DTypeLike | None) -> NDArray[Any]:
 
 
 def _own(value: Any, dtype: DTypeLike | None) -> NDArray[Any]:
-    """Return a value as an array that nobody else holds: an array that was given may be used for the next value."""
+    """Return a value as an array of its own: the caller may reuse the one it passed."""
     array = array_of(value, dtype)
     return array.copy() if array is value or array.base is not None else array
 
@@ -340,7 +340,7 @@ def _of_python(value: Any, leaf: Any, wanted: DType | None) -> NDArray[Any]:
     if array.dtype.kind == "i" and (array == array.astype(np.int32)).all():
         return array.astype(np.int32)
     if array.dtype == np.float64:
-        # As the first of them is; Python's own floats as TensorFlow's.
+        # The dtype of the first value; float32 for Python floats, as in TensorFlow.
         return array.astype(leaf.dtype if isinstance(leaf, np.ndarray | np.floating) else np.float32)
     return array
 
@@ -364,9 +364,9 @@ def constant(value: Any, dtype: DTypeLike | None = None, shape: ShapeLike = None
     """Return a tensor of a value: a number, text, bytes, an array, or lists of them.
 
     Args:
-        value: What it holds.
-        dtype: Its dtype; told from the value by default, with int32 and float32 for Python's numbers.
-        shape: Its shape, if it is not the value's; a single value fills it.
+        value: The value.
+        dtype: The dtype; inferred from the value by default, as int32 or float32 for Python numbers.
+        shape: The shape, if it differs from that of the value; a single value fills it.
         name: Not used.
 
     >>> constant([1.5, 2]), constant(0, shape=[2]).numpy()
@@ -385,7 +385,7 @@ def constant(value: Any, dtype: DTypeLike | None = None, shape: ShapeLike = None
 def convert_to_tensor(
     value: Any, dtype: DTypeLike | None = None, dtype_hint: DTypeLike | None = None, name: str | None = None
 ) -> Tensor:
-    """Return a value as a tensor; one that is one already as it is.
+    """Return a value as a tensor; a tensor is returned unchanged.
 
     >>> convert_to_tensor(np.arange(2)).dtype
     tf.int64
@@ -401,7 +401,7 @@ def convert_to_tensor(
 
 
 def one_string(what: str, value: Any) -> bytes:
-    """Return the bytes of a string that must be a single one."""
+    """Return the bytes of a scalar string; raise for any other tensor."""
     tensor = convert_to_tensor(value, _dtypes.string)
     if tensor.ndim:
         message = f"{what}: expected one string, found a tensor of shape {tensor.shape}"
@@ -416,7 +416,7 @@ def string_tensor(value: bytes) -> Tensor:
 
 
 def reshaped(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """Return an array in another shape, with one -1 for what is left over."""
+    """Return an array with another shape, in which one dimension may be -1."""
     try:
         return array.reshape(shape)
     except ValueError:
