@@ -1,4 +1,4 @@
-// An open file, read at any place: its own position is left alone.
+// Positioned reads from an open file; its own position is left alone.
 #pragma once
 
 #include <sys/stat.h>
@@ -21,8 +21,8 @@ inline uint64_t size_of(int descriptor) {
   return static_cast<uint64_t>(facts.st_size);
 }
 
-// One pread. By number where that is safe: the C library's function is a place where a thread may be
-// cancelled, and getting ready for that takes a twentieth of the time of a short read.
+// One pread. Calls the kernel directly where that is safe: the C library's function is a cancellation point,
+// and the bookkeeping for that takes 5% of a short read.
 inline ssize_t read_some(int descriptor, uint64_t offset, uint8_t* to, size_t size) {
 #if defined(__linux__) && defined(__LP64__)
   return ::syscall(SYS_pread64, descriptor, to, size, static_cast<off_t>(offset));
@@ -31,7 +31,7 @@ inline ssize_t read_some(int descriptor, uint64_t offset, uint8_t* to, size_t si
 #endif
 }
 
-// As many of `size` bytes at `offset` as there are. Throws std::system_error.
+// Reads `size` bytes at `offset`, fewer only at the end of the file. Throws std::system_error.
 inline size_t read_at(int descriptor, uint64_t offset, uint8_t* to, size_t size) {
   size_t done = 0;
   while (done < size) {

@@ -1,5 +1,4 @@
-// A file as memory, for reading a little at many places: a call to the system for each takes ten times as
-// long.
+// A memory-mapped file, for many small reads: a system call for each takes ten times as long.
 #pragma once
 
 #include <algorithm>
@@ -9,23 +8,21 @@
 
 namespace recordkit {
 
-// Maps that start where one does are set up at once.
+// Maps that start at a large page are set up faster.
 constexpr uint64_t kLargePage = uint64_t{2} << 20;
 
-// What is mapped of a file that is cut short, or on a disk that fails, kills a process that touches it. Not
-// here: a handler of the signal puts zeros in place of such a map, and the map tells that it is no longer
-// whole. Others may take the signal at any time, so every touch is asked for first: see MapGuard. Safe to use
-// from many threads.
+// Touching a map of a file that was truncated, or whose disk fails, raises SIGBUS and kills the process. Not
+// here: our signal handler replaces such a map by zeros, and is_whole() becomes false. Other code may install
+// its own handler at any time, so ask a MapGuard before every access. Thread-safe.
 class FileMap {
  public:
-  // A map of `size` bytes of the file from `offset` on, or to its end; null if there are none, if it is on no
-  // disk of this machine (where the file system should hear of every read), if all maps of the process would
-  // have more than `most_bytes`, or if the signal is not ours. REQUIRES: a page starts at `offset`
+  // Maps `size` bytes of the file from `offset` on, or to its end. Null if the range is empty, if the file is
+  // not on a local file system (a remote one should see every read), if all maps of the process would exceed
+  // `most_bytes`, or if the signal handler is not ours. REQUIRES: `offset` is a multiple of the page size
   static std::unique_ptr<FileMap> of(int descriptor, uint64_t most_bytes, uint64_t offset = 0,
                                      uint64_t size = UINT64_MAX);
 
-  // The same, and null if it is still on the disk: that is better read, for the system reads ahead further
-  // then.
+  // The same, but null if the range is not in the page cache: the system reads ahead further for plain reads.
   static std::unique_ptr<FileMap> of_cached(int descriptor, uint64_t most_bytes, uint64_t offset,
                                             uint64_t size);
   ~FileMap();
@@ -34,21 +31,21 @@ class FileMap {
 
   uint64_t size() const { return size_; }
 
-  // The bytes; zeros where they could not be had. They may change: copy them before believing them.
+  // The bytes; zeros if they could not be read. They may change at any time: copy them, then check the copy.
   // REQUIRES: a MapGuard of this thread allows it
   const uint8_t* data() const { return data_; }
 
-  // Whether all that was touched so far was there. What was copied while this was true is what the file has.
+  // Whether every access so far succeeded. What was copied while this was true is what the file has.
   bool is_whole() const;
 
-  // Whether the last page is in memory already, as far as the system tells: only of one's own files.
+  // Whether the last page is in the page cache. The system answers only for files the user owns.
   bool is_cached() const;
 
-  // Whether a page that cannot be had would be noticed now: the handler of the signal is ours, and this
-  // thread has not blocked the signal.
+  // Whether a failed access would be caught now: the signal handler is ours, and this thread has not blocked
+  // the signal.
   static bool is_guarded();
 
-  // How many bytes all threads were allowed to touch so far.
+  // How many bytes all threads together were allowed to access so far.
   static uint64_t touched();
 
  private:
@@ -63,14 +60,14 @@ class FileMap {
   Region* region_;
 };
 
-// Asked by one thread before it touches maps. Looking at the handler takes as long as copying some kilobytes,
-// so that it is done once for every kBetween bytes: what is left is that others take the signal and the file
-// is cut, both between a look and the last touch that it was for.
+// Permission for one thread to access maps. Checking the signal handler takes as long as copying some
+// kilobytes, so it is done once every kBetween bytes. The remaining risk: other code replaces the handler and
+// the file is truncated, both between a check and the last access it covers.
 class MapGuard {
  public:
   static constexpr uint64_t kBetween = uint64_t{1} << 20;
 
-  // What is long is touched in pieces of so many bytes, which stay in the second cache.
+  // Long payloads are accessed in pieces of this size, which stay in the L2 cache.
   static constexpr uint64_t kPiece = uint64_t{256} << 10;
 
   MapGuard() = default;
@@ -78,7 +75,7 @@ class MapGuard {
   MapGuard(const MapGuard&) = delete;
   MapGuard& operator=(const MapGuard&) = delete;
 
-  // Whether so many bytes may be touched now. Once they may not, nothing more may.
+  // Whether this many bytes may be accessed now. After one refusal, everything is refused.
   bool allows(uint64_t bytes) {
     if (bytes > left_ && !look(bytes)) [[unlikely]]
       return false;
@@ -87,7 +84,7 @@ class MapGuard {
     return true;
   }
 
-  // Whether something was not allowed.
+  // Whether something was refused.
   bool was_refused() const { return over_; }
 
  private:

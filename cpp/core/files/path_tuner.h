@@ -1,25 +1,25 @@
-// Which of two ways is the faster one: found out on the way, and again and again, for it may change.
+// Picks the faster of two implementations at run time, and re-checks now and then.
 #pragma once
 
 #include <algorithm>
 
 namespace recordkit {
 
-// Work goes the first way, and now and then, for a short stretch, the second. Where that took clearly less it
-// stays there, for as long as it does; the first is then tried again ever more rarely. The unit of work is up
-// to the user: a stretch has 16 at least.
+// Starts with the first way and now and then tries the second for a short stretch. If that is clearly faster,
+// the tuner stays with it and tries the first again ever more rarely. Callers choose the unit of work; a
+// stretch has at least 16.
 class PathTuner {
  public:
-  // What is worth knowing for more work that may be alike.
-  struct alignas(8) Found {  // one word, which is taken and kept at once
+  // What one tuner has learned, to start another one with.
+  struct alignas(8) Found {  // one word, to be loaded and stored atomically
     bool second = false;
     float first_pace = 0;
   };
 
-  // `clearly`: the share of the first way's time that the second may take.
+  // `clearly`: the second way must take less than this share of the first's time.
   explicit PathTuner(double clearly) : clearly_(clearly) {}
 
-  // Goes on as another one did, and looks soon whether that is right.
+  // Starts from what another tuner found, and checks soon whether that still holds.
   PathTuner(double clearly, Found before)
       : clearly_(clearly), second_(before.second), stretch_(kShortest), first_pace_(before.first_pace) {}
 
@@ -27,13 +27,13 @@ class PathTuner {
 
   bool second() const { return second_; }
 
-  // Notes that so much was done, and how long it took, or nothing of that until the stretch ends.
+  // Records work done and the time it took. The time may also be given to choose() for the whole stretch.
   void add(double work, double seconds = 0) {
     work_ += work;
     seconds_ += seconds;
   }
 
-  // Whether the stretch ends here: then a choice is due.
+  // Whether the stretch is over: then call choose().
   bool ends() const { return work_ >= stretch_; }
 
   // Ends the stretch. Returns whether the way changes.

@@ -1,4 +1,4 @@
-// Memory that grows without being cleared, and that always ends in a few readable bytes.
+// Growable memory that is not cleared, with a few readable bytes past its end.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace recordkit {
 
-// A vector of plain values that does not initialise what it grows by, and keeps kPadding readable bytes
-// behind its contents. Where it is large, its memory is used again.
+// A vector of plain values that leaves new memory uninitialised and keeps kPadding readable bytes past its
+// contents. Large pieces come from the pool and go back to it.
 template <typename T>
 class Array {
  public:
@@ -33,11 +33,11 @@ class Array {
   T& back() { return data_[size_ - 1]; }
   const T& back() const { return data_[size_ - 1]; }
   void set_size(size_t size) { size_ = size; }
-  // Bytes of memory that it has.
+  // The bytes of memory it owns.
   size_t nbytes() const { return data_ == nullptr ? 0 : capacity_ * sizeof(T) + kPadding; }
 
-  // Room for at least `capacity` values; contents are kept. Throws std::bad_alloc and changes nothing on
-  // failure.
+  // Makes room for at least `capacity` values and keeps the contents. On failure, throws std::bad_alloc and
+  // changes nothing.
   void reserve(size_t capacity) {
     if (capacity <= capacity_ && data_ != nullptr) return;
     if (capacity > (SIZE_MAX - kPadding) / sizeof(T)) throw std::bad_alloc();
@@ -48,7 +48,7 @@ class Array {
     capacity_ = (bytes - kPadding) / sizeof(T);
   }
 
-  // Room for `more` values behind the contents, growing by half so that appending stays linear.
+  // Makes room for `more` values after the contents. Grows by half, so that appending stays linear.
   T* grow(size_t more) {
     if (capacity_ - size_ < more) reserve(std::max(size_ + more, capacity_ + capacity_ / 2));
     return data_ + size_;

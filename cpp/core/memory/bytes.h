@@ -14,8 +14,8 @@ static_assert(std::endian::native == std::endian::little, "recordkit is written 
 
 using Bytes = std::span<const uint8_t>;
 
-// Code that runs over short pieces loads whole words and masks what it did not want. A buffer of ours ends
-// with this many readable bytes past its contents; a buffer of others does not, and says so.
+// Code that handles short pieces loads whole words and masks off the rest. Our buffers have this many
+// readable bytes past their contents; for memory of callers, the end of what may be read is passed along.
 inline constexpr size_t kPadding = 64;
 
 template <typename T>
@@ -25,7 +25,7 @@ inline T load(const uint8_t* from) {
   return value;
 }
 
-// From where another look may find something else, so that the compiler must not take one.
+// For memory that may change: the compiler must not replace this by a second load.
 template <typename T>
 inline T load_once(const uint8_t* from) {
   T value = load<T>(from);

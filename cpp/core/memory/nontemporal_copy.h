@@ -1,4 +1,4 @@
-// Copies for memory that will not be in the caches when it is next looked at.
+// Copies to memory that will have left the caches before it is next read.
 #pragma once
 
 #include <algorithm>
@@ -11,20 +11,20 @@
 
 namespace recordkit {
 
-// Columns of so many bytes are written past the caches, values of so many at least.
+// Columns of at least kPastCaches bytes are written past the caches, if the value has at least kLongValue.
 constexpr size_t kPastCaches = size_t{2} << 20, kLongValue = 512;
 
-// Copies without fetching what is written over: a line that is only written is otherwise read first, and a
-// processor waits for few lines at a time. REQUIRES: end_past_caches before another thread may look
+// Copies without fetching the destination first, as ordinary stores do for every cache line. REQUIRES:
+// end_past_caches() before another thread reads the copy
 inline void copy_past_caches(uint8_t* to, const uint8_t* from, size_t size) {
 #if defined(__x86_64__)
   constexpr size_t kLine = 64, kWord = sizeof(__m128i);
-  // Lines that are shared with what stands before and behind are written the usual way.
+  // Partial lines at either end are written the usual way.
   const size_t head = std::min(size, (kLine - reinterpret_cast<uintptr_t>(to) % kLine) % kLine);
   std::memcpy(to, from, head);
   size_t at = head;
   for (; at + kLine <= size; at += kLine) {
-    // A line in one go, for one that is written in parts takes as long as several.
+    // Whole lines at once: a line written in parts takes as long as several.
     const auto word = [&](size_t i) {
       return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + at + i * kWord));
     };

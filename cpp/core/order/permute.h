@@ -20,7 +20,7 @@ class Permutation {
 
   uint64_t count() const { return count_; }
 
-  // Puts the image of every index in its place. REQUIRES: each is less than count()
+  // Replaces every index by its image. REQUIRES: each is less than count()
   void apply(std::span<int64_t> indices) const;
 
  private:

@@ -1,6 +1,7 @@
 // CRC-32C (Castagnoli), the checksum of the record format, at the speed of memory.
 //
-// The path is chosen once, by what the processor can do. All paths give the same answer; the tests run each.
+// The code path is chosen once, from what the processor supports. All paths give the same result; the tests
+// run each.
 #pragma once
 
 #include <string_view>
@@ -18,18 +19,16 @@ inline uint32_t crc32c(Bytes data) { return crc32c_extend(0, data.data(), data.s
 // Whether the source goes on with what is copied next, so that prefetching beyond the end pays.
 enum class Prefetch : bool { none, ahead };
 
-// Copies, and returns the CRC of the copy. What it is copied from may change meanwhile, and may be a map of a
-// file.
+// Copies, and returns the CRC of the copy. The source may be a mapped file and may change meanwhile.
 uint32_t crc32c_copy(uint8_t* to, const uint8_t* from, size_t size, Prefetch prefetch);
 
-// The CRC of 8 bytes, inline: a record's header is checked for every record, and at every byte when
-// salvaging.
+// The CRC of 8 bytes. Fast, for it is computed for every record's header, and at every byte when salvaging.
 uint32_t crc32c_of_u64(uint64_t value);
 
-// crc(a + b) from crc(a), crc(b) and the length of b, in time that grows with the logarithm of that length.
+// crc(a + b) from crc(a), crc(b) and the length of b, in O(log size_b).
 uint32_t crc32c_combine(uint32_t crc_a, uint32_t crc_b, uint64_t size_b);
 
-// What is stored in a file is masked, so that the CRC of data that holds CRCs stays a good one.
+// Files store masked CRCs, because CRCs of data that contains CRCs are weak.
 inline constexpr uint32_t kMaskDelta = 0xa282ead8;
 inline uint32_t mask_crc(uint32_t crc) { return std::rotr(crc, 15) + kMaskDelta; }
 inline uint32_t unmask_crc(uint32_t masked) { return std::rotl(masked - kMaskDelta, 15); }
@@ -38,7 +37,7 @@ inline uint32_t unmask_crc(uint32_t masked) { return std::rotl(masked - kMaskDel
 std::vector<std::string_view> crc32c_paths();
 std::string_view crc32c_path();
 
-// Chooses a path for the whole process. False if this processor cannot run it.
+// Selects a path for the whole process. False if this processor does not support it.
 bool crc32c_use_path(std::string_view name);
 
 }  // namespace recordkit

@@ -1,4 +1,4 @@
-// A file as it was when its reading began: what has become of it meanwhile is asked at the end.
+// The state of a file when reading began, to detect later whether it has changed.
 #pragma once
 
 #include <vector>
@@ -7,25 +7,25 @@
 
 namespace recordkit {
 
-// Notes the state of an open file, and some of the records that are read from it.
+// Remembers the state of an open file and some of the records read from it.
 class FileSnapshot {
  public:
   // Throws std::system_error.
   explicit FileSnapshot(int descriptor);
 
-  uint64_t size() const { return size_; }  // that it had
+  uint64_t size() const { return size_; }  // when reading began
   uint64_t current_size() const;
 
-  // The file is known to have had so many bytes before.
+  // The file is known to have had this many bytes earlier.
   void had(uint64_t size) { size_ = std::max(size_, size); }
 
-  // Takes notice that a piece of the file was read, which starts with this record. Few of them are kept: the
-  // first, the second, the fourth and so on.
+  // Notes that a piece of the file that starts with this record was read. Keeps the first, second, fourth,
+  // eighth, and so on.
   void note(uint64_t offset, uint64_t length, uint32_t payload_crc);
 
-  // What has become of the file that was read up to `end`. cut_short: it has fewer bytes than it had.
-  // written_over: it was written to, and a record that was noted is another one now. none: it is as it was,
-  // or records came behind it, or so far nothing shows. Throws std::system_error.
+  // Whether the file, read up to `end`, has changed. cut_short: it is shorter than it was. written_over: it
+  // was written to, and a noted record is different now. none: it is unchanged, or was appended to, or no
+  // change is visible so far. Throws std::system_error.
   Fault now(uint64_t end) const;
 
  private:
@@ -39,7 +39,7 @@ class FileSnapshot {
 
   int descriptor_;
   uint64_t size_;
-  int64_t changed_[2];  // seconds and nanoseconds of the last change
+  int64_t changed_[2];  // of the last change, in seconds and nanoseconds
   uint64_t pieces_ = 0;
   std::vector<Noted> noted_;
 };

@@ -1,4 +1,4 @@
-// A few records at a time, copied to memory that stays in the nearest cache.
+// A few records at a time, copied to memory that stays in the L1 cache.
 #pragma once
 
 #include <functional>
@@ -7,8 +7,8 @@
 
 namespace recordkit {
 
-// Hands over the next few records, in memory that it may use again for those behind them; false if there
-// are none to be had. `abreast`: kMost of them are decoded at once, if there are as many.
+// Provides the next few records, in memory that the next call may reuse. False if there are none. `abreast`:
+// kMost of them are decoded at once, if there are as many.
 using NextRecords = std::function<bool(Chunk& few, bool in_lanes)>;
 
 class HotCopy {
@@ -20,9 +20,8 @@ class HotCopy {
     records_.clear();
   }
 
-  // Whether one of `size` bytes in all belongs to them, too. The first one always does. Eight are decoded at
-  // once from the nearest cache; where records are decoded one by one, most of it is left to what they are
-  // decoded to.
+  // Whether another record of `size` bytes fits. The first one always does. Eight records decoded in lanes
+  // may fill the L1 cache; records decoded one by one leave most of it to the columns.
   static bool has_room(size_t count, uint64_t bytes, uint64_t size, bool in_lanes) {
     return count == 0 || (count < kMost && bytes + size <= (in_lanes ? 32 << 10 : 8 << 10));
   }
@@ -30,11 +29,11 @@ class HotCopy {
     return has_room(records_.size(), copies_.size(), size, in_lanes);
   }
 
-  // Copies a record whose header was found to be sound. False unless its payload is, going by the copy alone:
-  // what is copied may change meanwhile.
+  // Copies a record whose header is sound. False if the copied payload does not match its checksum; the
+  // source may change meanwhile.
   [[gnu::always_inline]] bool add(const Header& header, const uint8_t* payload, Prefetch prefetch) {
     copies_.reserve(copies_.size() + kLine + kFrameSize + header.length + kBehind);
-    // Where it lies within a cache line stays as it is, so that lines are copied as a whole.
+    // Keep the alignment within a cache line, so that whole lines are copied.
     const uintptr_t end = reinterpret_cast<uintptr_t>(copies_.end()) + kHeaderSize;
     const size_t start = copies_.size() + (reinterpret_cast<uintptr_t>(payload) - end) % kLine + kHeaderSize;
     uint8_t* const to = copies_.data() + start;
@@ -45,7 +44,7 @@ class HotCopy {
     return true;
   }
 
-  // All that were added, until they are cleared.
+  // Points `few` at the records added since clear().
   void hand_over(Chunk& few) {
     few.data = copies_.data();
     few.size = copies_.size();

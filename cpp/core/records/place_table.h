@@ -1,4 +1,4 @@
-// Where the records of a file are, held so that any of them is found at once.
+// A compact table of where the records of a file are.
 #pragma once
 
 #include <atomic>
@@ -8,11 +8,11 @@
 
 namespace recordkit {
 
-// The places of all records of a file, filled a block of records at a time as they are asked for: about 4
-// bytes a record that is there. Safe to use from many threads.
+// The places of all records of a file, filled in blocks on demand. Takes about 4 bytes per record.
+// Thread-safe.
 class PlaceTable {
  public:
-  // `block_records` records a block, fewer in the last one. REQUIRES: block_records > 0
+  // A block has `block_records` records, the last one fewer. REQUIRES: block_records > 0
   PlaceTable(uint64_t records, uint64_t block_records);
   ~PlaceTable();
 
@@ -24,8 +24,8 @@ class PlaceTable {
   // How many records block number `block` has. REQUIRES: block < blocks()
   uint64_t records_in(uint64_t block) const;
 
-  // A block as an index holds it: where its first frame starts, and what each is longer than the shortest, in
-  // `width` bytes each.
+  // A block as stored in an index: the offset of its first frame, the smallest frame size, and for each frame
+  // how much larger it is, in `width` bytes.
   struct Packed {
     uint64_t start;
     uint64_t least;
@@ -33,14 +33,14 @@ class PlaceTable {
     Bytes above;
   };
 
-  // Whether it has what a block of so many records needs.
+  // Whether `packed` has the right size for this block.
   bool fits(uint64_t block, const Packed& packed) const;
 
-  // Takes a block; if it is there already, nothing changes. REQUIRES: block < blocks(), and it fits
+  // Stores a block, unless it is there already. REQUIRES: block < blocks(), and it fits
   void put(uint64_t block, const Packed& packed);
 
-  // Whether the block of a record is there; if so, sets offset and size of the place.
-  // REQUIRES: number < records()
+  // Sets offset and size of the place. False if the block of this record is not stored yet. REQUIRES: number
+  // < records()
   bool find(uint64_t number, Place& place) const;
 
  private:
