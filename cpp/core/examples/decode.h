@@ -1,9 +1,9 @@
-// Decoding: the payloads of a chunk into columns, for the fields that were asked for.
+// Decoding: the payloads of a chunk to columns, for the requested fields.
 //
-// Real files repeat themselves: entry j of a record has the name that entry j of the record before had, and
-// all that stands before its value is a function of that name and of one length byte. So the decoder guesses
-// the name, compares, and takes the value from its place; whatever does not fit goes through the exact parser
-// in example.h. Fields that were not asked for are stepped over by their length and not looked into.
+// Real files are repetitive: entry j of a record has the same name as entry j of the record before, and
+// everything before its value follows from that name and one length byte. So the decoder predicts the name,
+// compares, and takes the value from its expected place. Whatever does not fit goes through the exact parser
+// in example.h. Other fields are skipped by their length and not looked into.
 #pragma once
 
 #include <functional>
@@ -21,13 +21,12 @@ namespace recordkit {
 struct FieldSpec {
   std::string name;
   Kind kind;
-  int64_t count;  // values a record (a step, for feature lists); -1: any number
-  bool required;  // a record without it is a fault, rather than marked in `states`
+  int64_t count;  // values per record (per step, for feature lists); -1: any number
+  bool required;  // a record without it is a fault; otherwise it is marked in `states`
   bool steps;     // a feature list of a SequenceExample
 };
 
-// One field of many records. Fixed counts of numbers are written into the caller's memory; all else grows
-// here.
+// One field of many records. Fixed counts of numbers go to the caller's memory; everything else grows here.
 struct Column {
   int64_t* fixed_ints = nullptr;
   float* fixed_floats = nullptr;
@@ -41,7 +40,7 @@ struct Column {
 };
 
 struct DecodeFault {
-  // The words for each are in examples.py.
+  // examples.py has the text for each.
   enum class What : uint8_t { none, malformed, missing, wrong_kind, wrong_count };
   What what = What::none;
   WireFault wire = WireFault::none;
@@ -63,19 +62,19 @@ class Decoder {
 
   const std::vector<FieldSpec>& fields() const { return fields_; }
 
-  // Decodes records [start, stop) of the chunk. `columns` has one element a field, the fixed numeric ones
-  // with memory for count * (stop - start) values. On a fault the columns hold nothing of use.
+  // Decodes records [start, stop) of the chunk. `columns` has one element per field; fixed numeric ones have
+  // memory for count * (stop - start) values. On a fault the columns are unspecified.
   //
-  // Safe to call from many threads.
+  // Thread-safe.
   DecodeFault decode(const Chunk& chunk, size_t start, size_t stop, std::vector<Column>& columns) const;
 
-  // Decodes `rows` records, of so many bytes in all, a few at a time. False on any fault.
+  // Decodes `rows` records of about `bytes` bytes in all, a few at a time. False on any fault.
   bool decode_hot(const NextRecords& bring, size_t rows, size_t bytes, std::vector<Column>& columns) const;
 
  private:
   class Run;
 
-  // Hands `use` what a run has learned of the records, and keeps it for the next.
+  // Calls `use` with what earlier runs have learned of the records, and keeps it for the next run.
   template <typename Use>
   auto with_learned(const Use& use) const;
 

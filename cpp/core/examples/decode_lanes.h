@@ -1,9 +1,9 @@
-// Records decoded eight abreast.
+// Decodes eight similar records at a time.
 //
-// Where the next entry starts is told by a length in this one, and waiting for it is most of what stepping
-// takes: so eight records are gone through side by side, and single numbers are taken eight of a column at
-// once. Nothing is decided on the way, only added up: at the end either all eight were as expected, or
-// nothing is known of them, and what was stored of them counts for nothing.
+// The length in one entry says where the next one starts, and waiting for that load is most of the cost of a
+// step. So eight records advance in lockstep, and single numbers are stored eight of a column at once.
+// Mismatches are not branched on, only accumulated: at the end either all eight records were as expected, or
+// nothing stored for them is valid.
 #pragma once
 
 #include <array>
@@ -20,40 +20,40 @@ class LaneDecoder {
   using Messages = std::array<Bytes, kLanes>;
 
   explicit LaneDecoder(const FieldNames& names);
-  LaneDecoder(const LaneDecoder&) = delete;  // it points into itself
+  LaneDecoder(const LaneDecoder&) = delete;  // has pointers into itself
   LaneDecoder& operator=(const LaneDecoder&) = delete;
 
-  // To be called before a run: chooses the code that this processor runs best. `follow`: behind the last
-  // message of eight come those of the next eight, so that they can be called for.
+  // Call before a run: picks the code for this processor. `follow`: the next eight messages lie right after
+  // the last of these eight, so that they can be prefetched.
   void begin(bool follow);
 
-  // Takes the entries of this Features message for those of the next. False, with nothing to go by, if one of
-  // them is not short and plain.
+  // Learns the entries of this Features message as what to expect of the next ones. False, and nothing is
+  // learned, if one of them is not short and plain.
   //
-  // REQUIRES: kLoaded bytes behind the message may be loaded
+  // REQUIRES: kLoaded bytes past the message may be loaded
   bool learn(Bytes message, FieldNames& names);
 
   bool knows() const { return !steps_.empty(); }
 
-  // How many bytes from the start of a message on take_alike may load, whatever the message has.
+  // How many bytes from the start of a message take_alike may load, whatever the message holds.
   ptrdiff_t reach() const { return static_cast<ptrdiff_t>(steps_.size() * kLongestEntry + kLoaded); }
 
-  // Takes the numbers of these messages, from `row` on, to where the slots of `names` say. False unless all
-  // of them have the entries that were learned, in that order, and nothing else.
+  // Stores the numbers of these messages as rows from `row` on, where the slots of `names` say. False unless
+  // all messages have exactly the entries that were learned, in that order.
   //
   // REQUIRES: knows(), and reach() bytes from the start of each message on may be loaded
   bool take_alike(const Messages& messages, const FieldNames& names, size_t row);
 
-  // The same for messages with entries in any order. False unless all of them have every field that was asked
-  // for once, and whatever else they have is plain.
+  // The same for entries in any order. False unless every message has each requested field once, and all its
+  // other entries are plain.
   //
-  // REQUIRES: kLoaded bytes behind each message may be loaded
+  // REQUIRES: kLoaded bytes past each message may be loaded
   bool take_named(const Messages& messages, const FieldNames& names, size_t row);
 
-  // The fields whose numbers are taken.
+  // The fields whose numbers are stored.
   const std::vector<size_t>& fields() const { return plan_->fields; }
 
-  // How many other entries of each message were asked for, and where number `n` of them is in message `m`.
+  // How many other entries were requested, and where entry `n` of them is in message `m`.
   size_t others() const { return plan_->others.size(); }
   Bytes other(size_t n, size_t m) const {
     const uint8_t* const p = places_[plan_->others[n] * kLanes + m];
@@ -66,32 +66,32 @@ class LaneDecoder {
   using Lane [[gnu::vector_size(kLoaded)]] = uint8_t;
   static constexpr size_t kLongestEntry = 2 + 255;
   static constexpr size_t kMostSteps = 256;
-  static constexpr size_t kLongestNamed = 16;  // of names in any order two words are compared
+  static constexpr size_t kLongestNamed = 16;  // with any order, two words of a name are compared
 
   enum class Asked : uint8_t { nothing, number, other };
 
   struct Number {
-    size_t slot;      // of the names
+    size_t slot;      // index into the slots of the names
     size_t value_at;  // in its entry
     bool is_int;      // else a float
   };
 
   //     0a L  0a k name  12 v  ...                        v = L - k - 4
-  //     0a L  0a k name  12 v  kind v-2  0a v-4  value    where it is a number that was asked for
+  //     0a L  0a k name  12 v  kind v-2  0a v-4  value    for a requested number
   struct alignas(kLoaded) Step {
-    Lane bytes = {};    // what is expected; of lengths, less L
-    Lane lengths = {};  // which bits of lengths are taken off: all where one stands that goes by L
-    Lane from = {};     // where the lengths stand that are taken off
-    Lane mask = {};     // which bits have to be as expected; of L, that it is below 128
+    Lane bytes = {};    // expected bytes; lengths are stored less L
+    Lane lengths = {};  // which bytes are lengths that depend on L
+    Lane from = {};     // where the lengths to subtract are
+    Lane mask = {};     // which bits must match; for L, that it is below 128
     size_t v_at = 0;
     Asked asked = Asked::nothing;
     Number taken = {};
   };
 
-  // What was asked for.
+  // What was requested.
   struct Plan {
-    std::vector<size_t> fields = {};  // those of one number
-    std::vector<size_t> others = {};  // places of other entries
+    std::vector<size_t> fields = {};  // fields with one number
+    std::vector<size_t> others = {};  // positions of other entries
   };
 
   bool learn_step(const uint8_t* p, const uint8_t* end, FieldNames& names);
@@ -115,12 +115,12 @@ class LaneDecoder {
   bool wide_ = false;
   bool follow_ = false;
   std::vector<Step> steps_;
-  std::vector<std::pair<size_t, Number>> named_numbers_;  // with the places of their slots
+  std::vector<std::pair<size_t, Number>> named_numbers_;  // with the positions of their slots
   size_t named_places_;
-  bool any_order_ = true;  // no field that was asked for has a longer name than is compared there
+  bool any_order_ = true;  // every requested name is short enough for take_named
   Plan alike_, named_;
   const Plan* plan_ = &alike_;
-  std::vector<const uint8_t*> places_;  // of entries, of eight messages each
+  std::vector<const uint8_t*> places_;  // of entries, for each of the eight messages
 };
 
 }  // namespace recordkit

@@ -1,5 +1,5 @@
-// Records decoded from maps: copied a few at a time, checked, and decoded while the copies are in the nearest
-// cache.
+// Decodes records from maps: copies a few at a time, checks them, and decodes the copies while they are in
+// the L1 cache.
 #pragma once
 
 #include <span>
@@ -11,9 +11,9 @@
 
 namespace recordkit {
 
-// Decodes the records at these places, in this order, as decoding what `fetch` gives would. False, with
-// nothing of use in the columns, where not all of them are in a map, or one of them is not sound or not what
-// the fields want: whoever fetches and decodes them finds out which.
+// Decodes the records at these places, in this order, with the same result as fetch() and decode(). False,
+// with the columns unspecified, if one of them is in no map, is damaged or does not match the fields: fetch
+// and decode them to find out which.
 //
 // REQUIRES: every place.file is less than maps.size()
 bool decode_mapped(const Decoder& decoder, std::span<const Place> places,

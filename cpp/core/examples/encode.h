@@ -1,7 +1,7 @@
-// Encoding: columns into framed records, one tf.train.Example or SequenceExample a row.
+// Encoding: columns to framed records, one tf.train.Example or SequenceExample per row.
 //
-// The bytes keep to what every reader agrees on: name then value, both present; one kind; one packed chunk;
-// no name twice; features in the order of the columns.
+// Writes only what every reader agrees on: name before value, both present; one kind; one packed chunk;
+// unique names; features in the order of the columns.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct SourceColumn {
   std::string name;
   Kind kind;
   bool steps;     // a feature list
-  int64_t count;  // values a row (or a step); -1: value_offsets says
+  int64_t count;  // values per row (or step); -1: see value_offsets
   const int64_t* ints = nullptr;
   const float* floats = nullptr;
   const uint8_t* bytes = nullptr;
@@ -27,7 +27,7 @@ struct SourceColumn {
   const int64_t* value_offsets = nullptr;  // row (or step) -> values
   const int64_t* step_offsets = nullptr;   // row -> steps
   const State* states = nullptr;  // null: every row has it. missing and no_kind leave the feature out.
-  // How many elements stand behind the pointers: checked before anything is read through them.
+  // How many elements the pointers point to; checked before anything is read.
   size_t value_total = 0, byte_total = 0, value_offset_total = 0, step_offset_total = 0;
 
   Bytes byte_string(int64_t i) const {

@@ -10,9 +10,8 @@
 //     every list        { repeated T value = 1; }      numbers packed
 // clang-format on
 //
-// Messages may stand in several pieces, which merge; of two entries with one name, the last counts; of two
-// kinds in one feature, the last counts. TensorFlow differs in places, and drops data there
-// (docs/format/examples.md).
+// A message may come in several pieces, which merge. If two entries have one name, or one feature two kinds,
+// the last counts. TensorFlow differs in places, and drops data there (docs/format/examples.md).
 #pragma once
 
 #include <vector>
@@ -25,7 +24,7 @@ namespace recordkit {
 // The numbers are the field numbers in Feature.
 enum class Kind : uint8_t { none = 0, bytes = 1, floats = 2, int64s = 3 };
 
-// What a record says of a feature. The numbers are part of the Python interface.
+// What a record says about a feature. The numbers are part of the Python interface.
 enum class State : uint8_t { missing = 0, no_kind = 1, empty = 2, present = 3 };
 
 // Bodies of messages of one type that merge into one.
@@ -40,20 +39,20 @@ struct Entry {
 // Reads one map entry. On failure the cursor says where and why.
 bool read_entry(Cursor& cursor, Entry& entry);
 
-// A feature's kind and the bodies of its lists, which join.
+// A feature's kind, and the bodies of its lists, to be concatenated.
 struct Feature {
   Kind kind = Kind::none;
   Pieces lists;
 };
 
-// How deep groups may nest in each message: a hundred levels less those around it.
+// How deep groups may nest in each message: 100 levels, less the messages around it.
 inline constexpr int kMapDepth = 99, kEntryDepth = 98, kFeatureDepth = 97, kStepDepth = 96;
 
-// Reads a Feature from the pieces of its message, and checks its lists to the last byte.
+// Reads a Feature from the pieces of its message and checks its lists completely.
 bool read_feature(const Pieces& pieces, Feature& feature, Cursor& failed, int depth = kFeatureDepth);
 
-// Appends the values of one list body. The body must have been checked by read_feature, or be checked here:
-// on a fault the values read so far have been appended.
+// Appends the values of one list body. If read_feature has not checked it, this does; on a fault, the values
+// before it have been appended.
 bool read_int64s(Cursor& list, Array<int64_t>& values);
 bool read_floats(Cursor& list, Array<float>& values);
 // Calls on_value(Bytes) for each value.
@@ -74,7 +73,7 @@ bool read_bytes(Cursor& list, F&& on_value) {
   return true;
 }
 
-// Appends packed varints; false if the last one is not whole or one is malformed, with `at` set to it.
+// Appends packed varints. False if one is malformed or the last one is incomplete; `at` points to it then.
 bool read_packed_int64s(Bytes packed, const uint8_t* readable_end, Array<int64_t>& values,
                         const uint8_t*& at);
 

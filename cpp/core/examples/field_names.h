@@ -1,4 +1,4 @@
-// The names of features met while decoding: those that were asked for, and others as they are learned.
+// The names of features met while decoding: the requested ones, and others as they are learned.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace recordkit {
 
-// Of names that were not asked for, so many are remembered; the rest are looked at anew in each record.
+// How many names that were not requested are remembered; the rest are parsed again in each record.
 inline constexpr size_t kMaxOthers = 1024;
 
 inline constexpr auto kWordMasks = [] {
@@ -35,31 +35,31 @@ inline constexpr uint64_t kHeadSteps = 0x010001000100;
 inline constexpr size_t kHeadSize = 6;
 
 struct FieldNames {
-  // All that the common case needs, in one cache line.
+  // Everything the common case needs, in one cache line.
   struct alignas(64) Slot {
-    uint64_t first = 0;       // the first eight bytes of the name, as far as it goes
+    uint64_t first = 0;       // the first eight bytes of the name, zero-padded
     uint64_t mask = 0;        // which of them count
-    uint64_t last = 0;        // the last eight, or all of a name that has no more
-    uint64_t head = 0;        // the six bytes before the value, less kHeadSteps for each byte of the entry
-    uint8_t* to = nullptr;    // where the values of one-number fields go
-    uint32_t start = 0;       // the four bytes before the name, the second left out; 0: longer than two words
+    uint64_t last = 0;        // the last eight, or the whole of a shorter name
+    uint64_t head = 0;        // the six bytes before the value, less kHeadSteps times the length of the entry
+    uint8_t* to = nullptr;    // where values of one-number fields are stored
+    uint32_t start = 0;       // the four bytes before the name, without the second; 0: longer than two words
     uint32_t size = 0;        // of the name
-    int32_t field = -1;       // of the specs; -1: not asked for
-    uint32_t next = 0;        // the slot of the name that followed this one, the last time it was looked up
+    int32_t field = -1;       // of the specs; -1: not requested
+    uint32_t next = 0;        // the slot of the name that followed this one last time
     bool is_int = false;      // else a float
     bool one_number = false;  // each record has one number of this field
     uint8_t last_at = 0;      // where `last` starts in names of up to 16 bytes
-    uint8_t head_shift = 48;  // takes out of a word what `head` does not tell
-    uint32_t place = 0;       // of its own, from 1 on, if it was asked for
+    uint8_t head_shift = 48;  // shifts out of a word what `head` does not cover
+    uint32_t place = 0;       // its own, from 1 on, if it was requested
   };
 
-  std::vector<Slot> slots;         // the first stands for the empty name, and for a bucket that is free
+  std::vector<Slot> slots;         // the first is for the empty name, and marks free buckets
   std::vector<std::string> texts;  // the names, slot by slot
   std::vector<uint32_t> buckets;   // open addressing
   int bucket_shift = 56;
   uint64_t multiplier = kFirstMultiplier;
   size_t others = 0;
-  // Bit `trait` is set for every name that was asked for. Where few were, most others are told by it alone.
+  // Bit `trait` is set for every requested name. If there are few, it rules out most others.
   uint64_t asked = 0;
   bool few_asked = false;
 
@@ -81,8 +81,8 @@ struct FieldNames {
     few_asked = std::popcount(asked) <= 16 && slots[0].field < 0;
   }
 
-  // The last two letters, in which names of one record differ most. A single letter goes with the length that
-  // stands before it on the wire.
+  // The last two letters, in which names of one record differ most. A single letter is combined with the
+  // length that precedes it on the wire.
   static uint16_t last_two(const uint8_t* text, size_t size) {
     if (size >= 2) return load<uint16_t>(text + size - 2);
     return size == 0 ? 0x000a : static_cast<uint16_t>(1 | text[0] << 8);
@@ -93,7 +93,7 @@ struct FieldNames {
     return (first ^ last_two << 29) * multiplier >> bucket_shift;
   }
 
-  // The name's slot, or -1. Eight bytes from `text` on may be loaded whatever its size.
+  // The name's slot, or -1. Loads eight bytes from `text`, whatever its size.
   int64_t find(const uint8_t* text, size_t size) const {
     const uint64_t first = load<uint64_t>(text) & word_mask(size);
     for (size_t b = bucket(first, last_two(text, size));; ++b) {
@@ -103,7 +103,7 @@ struct FieldNames {
     }
   }
 
-  // As above, for text at the end of memory that cannot be read past.
+  // As above, for text whose end may not be read past.
   int64_t find_anywhere(Bytes text) const {
     if (text.size() >= 8) return find(text.data(), text.size());
     uint8_t padded[8] = {};
@@ -116,7 +116,7 @@ struct FieldNames {
     const int64_t n = find(text, size);
     if (n >= 0) return n;
     if (!is_utf8({text, size})) return -1;
-    // Past the limit the last one learned stands in: not asked for either.
+    // Past the limit the last one learned is used instead: it is not requested either.
     if (others == kMaxOthers) return static_cast<int64_t>(slots.size()) - 1;
     ++others;
     return add({reinterpret_cast<const char*>(text), size});
@@ -143,14 +143,14 @@ struct FieldNames {
     slots.push_back(slot);
     texts.push_back(std::move(text));
     const uint32_t n = static_cast<uint32_t>(slots.size() - 1);
-    // Sparse, so that most names stand in the first bucket looked at.
+    // Sparse, so that most names are in the first bucket looked at.
     const bool full = slots.size() * 16 > buckets.size();
     if (full) {
       buckets.resize(buckets.size() * 2);
       --bucket_shift;
     }
     if (n == 0 || (!full && put(n))) return n;
-    // Of few names all do, with one multiplier or another.
+    // With few names, some multiplier achieves that for all.
     constexpr size_t kFew = 128, kTries = 16;
     uint64_t best = multiplier;
     size_t fewest = put_all(), tries = slots.size() <= kFew ? kTries : 0;
@@ -167,7 +167,7 @@ struct FieldNames {
     return n;
   }
 
-  // How many names do not stand in the first bucket that is looked at for them.
+  // Fills the buckets. Returns how many names are not in their first bucket.
   size_t put_all() {
     std::fill(buckets.begin(), buckets.end(), 0);
     size_t elsewhere = 0;

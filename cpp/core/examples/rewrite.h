@@ -1,4 +1,4 @@
-// Changing features on the wire: what is not named is copied byte for byte and never decoded.
+// Edits features on the wire: whatever is not named is copied byte for byte and never decoded.
 //
 // Example.features and SequenceExample.context are both field 1, so one walk serves both; feature lists are
 // field 2 of a SequenceExample.
@@ -16,8 +16,8 @@ namespace recordkit {
 struct Edit {
   std::unordered_set<std::string> drop;
   std::unordered_map<std::string, std::string> rename;
-  std::unordered_set<std::string> replace;  // features to take out, for others are appended in their place
-  std::unordered_set<std::string> absent;   // features that no record may have, for they are appended
+  std::unordered_set<std::string> replace;  // features to remove, because new ones are appended
+  std::unordered_set<std::string> absent;   // features that no record may have, because they are appended
   bool sequence = false;                    // feature lists may be named too
 };
 
@@ -31,9 +31,9 @@ struct RewriteResult {
   Chunk chunk;
 };
 
-// Applies the edit to every record, then sticks `tail`'s payload of the same number to its end: concatenated
-// messages merge. Where only bytes are appended the CRC is extended from the stored one, so that damage done
-// to the payload while it was in memory stays detectable.
+// Applies the edit to every record, then appends `tail`'s payload of the same number: concatenated messages
+// merge. If bytes are only appended, the CRC is extended from the stored one, so that damage to the payload
+// in memory stays detectable.
 //
 // REQUIRES: tail is null or has as many records as `chunk`
 RewriteResult rewrite(const Chunk& chunk, const Edit& edit, const Chunk* tail);

@@ -1,5 +1,4 @@
-// Looking at payloads without knowing what they hold: facts for inferring a schema, and what TensorFlow reads
-// otherwise.
+// Looks at payloads without a schema: facts for inferring one, and what TensorFlow reads differently.
 #pragma once
 
 #include <limits>
@@ -12,9 +11,9 @@
 
 namespace recordkit {
 
-// What many records say of one feature. Of a feature list, counts are a step's.
+// What many records say about one feature. For a feature list, counts are per step.
 struct FeatureFacts {
-  uint64_t records = 0;  // that have it, whatever its state
+  uint64_t records = 0;  // that have it, in any state
   uint64_t no_kind = 0;
   uint64_t empty = 0;
   uint64_t of_kind[4] = {};  // features by Kind
@@ -23,7 +22,7 @@ struct FeatureFacts {
   uint64_t min_bytes = std::numeric_limits<uint64_t>::max(), max_bytes = 0;
   uint64_t min_steps = std::numeric_limits<uint64_t>::max(), max_steps = 0;
   int64_t min_int = std::numeric_limits<int64_t>::max(), max_int = std::numeric_limits<int64_t>::min();
-  bool utf8 = true, jpeg = true, png = true;  // of every bytes value seen
+  bool utf8 = true, jpeg = true, png = true;  // true of every bytes value seen
 };
 
 struct Survey {
@@ -40,7 +39,8 @@ struct Survey {
 // Stops at the first malformed payload.
 Survey survey(const Chunk& chunk, size_t start, size_t stop);
 
-// What TensorFlow's parser makes of a payload that protobuf reads another way. The words are in examples.py.
+// What TensorFlow's parser does with payloads that protobuf reads differently. examples.py has the text for
+// each.
 enum class Lint : uint8_t {
   repeated_name,      // TensorFlow warns on every record, and may use the earlier value
   no_name_or_value,   // TensorFlow refuses the record
@@ -58,7 +58,7 @@ struct LintFinding {
   std::string name;
 };
 
-// REQUIRES: nothing; a malformed payload gives what was found before the trouble.
+// For a malformed payload, returns what was found before the error.
 std::vector<LintFinding> lint(Bytes payload, bool sequence);
 
 }  // namespace recordkit

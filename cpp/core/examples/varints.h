@@ -1,7 +1,7 @@
-// Many varints, one behind the other, faster than one by one.
+// Decodes many consecutive varints, faster than one by one.
 //
-// Finding where a varint ends and joining its bits both take a while, and the next one cannot be begun before
-// the end of this one is known. So the ends of all within 64 bytes are found first.
+// Finding the end of a varint and joining its bits have a latency each, and the next one cannot start before
+// the end of this one is known. So all ends within 64 bytes are found first.
 #pragma once
 
 #if defined(__x86_64__)
@@ -13,8 +13,8 @@
 
 namespace recordkit {
 
-// Joining the bits of a varint takes one instruction where there is a quick one for it. The path of the
-// checksum tells whether the processor's own instructions are to be used at all.
+// Whether the processor has a fast instruction for joining the bits of a varint. The path of the checksum
+// says whether special instructions may be used at all.
 inline bool has_quick_pext() {
 #if defined(__x86_64__)
   static const bool quick =
@@ -29,7 +29,7 @@ template <bool quick_pext>
 [[gnu::always_inline]] inline uint64_t join_varint(uint64_t word) {
 #if defined(__x86_64__)
   if constexpr (quick_pext) {
-    // Assembler, for an intrinsic would need the whole loop around it to be compiled for such processors.
+    // Assembler, because an intrinsic would need the whole loop around it compiled for such processors.
     uint64_t joined;
     asm("pext %2, %1, %0" : "=r"(joined) : "r"(word), "r"(~kContinuation));
     return joined;
@@ -39,10 +39,10 @@ template <bool quick_pext>
 }
 
 inline constexpr size_t kVarintWindow = 64;
-// So many bytes are loaded from the start of a window on.
+// How many bytes are loaded from the start of a window.
 inline constexpr ptrdiff_t kVarintsLoaded = kVarintWindow + 8;
 
-// Of 64 bytes, bit i is set if byte i is the last of a varint.
+// Bit i is set if byte i of the 64 is the last of a varint.
 inline uint64_t varint_ends(const uint8_t* p) {
   uint64_t goes_on = 0;
   for (size_t at = 0; at < kVarintWindow;) {
@@ -59,10 +59,11 @@ inline uint64_t varint_ends(const uint8_t* p) {
   return ~goes_on;
 }
 
-// Reads the varints of up to eight bytes that end within `size` bytes, up to the first longer one or 64 bytes
-// at most, and moves `to` behind their values. Returns where the next one starts.
+// Reads the varints of up to eight bytes that end within `size` bytes and within 64, stops at the first
+// longer one, and moves `to` past their values. Returns where the next one starts.
 //
-// REQUIRES: kVarintsLoaded bytes from `p` on may be loaded, and as many values stored as there are bytes
+// REQUIRES: kVarintsLoaded bytes from `p` on may be loaded, and `to` has room for as many values as there are
+// bytes
 template <bool quick_pext>
 inline const uint8_t* read_varints(const uint8_t* p, size_t size, int64_t*& to) {
   uint64_t ends = varint_ends(p);
@@ -84,13 +85,13 @@ inline const uint8_t* read_varints(const uint8_t* p, size_t size, int64_t*& to) 
   return from;
 }
 
-// Whether this processor reads sixteen at once, of up to four bytes each.
+// Whether this processor can read sixteen varints at once, of up to four bytes each.
 bool has_wide_varints();
 
-// Reads varints of up to four bytes that end before `end`, up to the first longer one or as far as
-// kVarintWindow bytes may be loaded, and moves `to` behind their values. Returns where the next one starts.
+// Reads varints of up to four bytes that end before `end`, stops at the first longer one or where fewer than
+// kVarintWindow bytes may be loaded, and moves `to` past their values. Returns where the next one starts.
 //
-// REQUIRES: has_wide_varints(), and as many values may be stored as there are bytes, and kMoreStored more
+// REQUIRES: has_wide_varints(), and `to` has room for as many values as there are bytes, plus kMoreStored
 inline constexpr size_t kMoreStored = 15;
 const uint8_t* read_varints_wide(const uint8_t* p, const uint8_t* end, const uint8_t* readable_end,
                                  int64_t*& to);

@@ -1,13 +1,13 @@
-// The protobuf wire format: varints, tags, lengths, and how to step over what is not wanted.
+// The protobuf wire format: varints, tags, lengths, and skipping unwanted fields.
 //
-// Agrees with protobuf's own parser (upb) on what is well formed; the tests hold it to that.
+// Agrees with protobuf's own parser (upb) on what is well formed; the tests compare the two.
 #pragma once
 
 #include "core/memory/bytes.h"
 
 namespace recordkit {
 
-// What can be wrong with a message. The words for each are in examples.py, in this order.
+// What can be wrong with a message. examples.py has the text for each, in this order.
 enum class WireFault : uint8_t {
   none,
   bad_varint,    // more than ten bytes, or the message ends inside
@@ -52,15 +52,15 @@ inline uint64_t split_sevens(uint64_t value) {
   return ((value & 0x3f803f803f803f80) << 1) | (value & 0x007f007f007f007f);
 }
 
-// Reads one message from front to back. A call that fails leaves `fault` set and `at` where the trouble
+// Reads one message from front to back. A call that fails sets `fault` and leaves `at` where the error
 // starts.
 struct Cursor {
   const uint8_t* at;
   const uint8_t* end;
   WireFault fault = WireFault::none;
 
-  // `depth` is how deep groups may nest here: protobuf allows a hundred levels, messages around this one
-  // included.
+  // `depth` is how deep groups may nest here: protobuf allows 100 levels, including the messages around this
+  // one.
   explicit Cursor(Bytes message, int depth = 100)
       : at(message.data()), end(message.data() + message.size()), depth_(depth) {}
 
@@ -101,11 +101,11 @@ struct Cursor {
     return true;
   }
 
-  // Steps over the value of a field whose tag has been read.
+  // Skips the value of a field whose tag has been read.
   bool skip(uint32_t field, WireType type) { return skip(field, type, depth_); }
 
  private:
-  // As `tag`, with field number 0 let through: upb does so in groups it steps over.
+  // Like `tag`, but accepts field number 0, as upb does in groups that it skips.
   bool any_tag(uint32_t& field, WireType& type) {
     const uint8_t* start = at;
     uint64_t raw;
@@ -127,7 +127,7 @@ struct Cursor {
       const uint64_t byte = *p++;
       result |= (byte & 0x7f) << (7 * i);
       if (byte < 0x80) {
-        // What a tenth byte holds beyond the 64th bit is dropped, as protobuf drops it.
+        // Bits of a tenth byte beyond the 64th are dropped, as protobuf does.
         value = result;
         at = p;
         return true;

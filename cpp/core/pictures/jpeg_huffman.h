@@ -1,8 +1,8 @@
-// Huffman codes of JPEGs: the coefficients of a block out of a stream of bits, most often two with one look.
+// Huffman decoding of JPEGs: reads the coefficients of a block, usually two with one table lookup.
 //
-// A code stands for a symbol, which says how many zeros come before a value and how many of the bits behind
-// the code are the value. Codes of few bits stand in a table with every value that may follow, and with the
-// code behind it where both are short.
+// A code stands for a symbol, which says how many zeros precede a value and how many of the bits after the
+// code are the value. The tables hold short codes with every value that may follow, and with the next code if
+// both are short.
 #pragma once
 
 #include <array>
@@ -12,29 +12,29 @@
 
 namespace recordkit {
 
-// What is inlined into a function for a newer processor is made for that processor.
+// Code inlined into a function for a newer processor is compiled for that processor.
 #define RECORDKIT_INLINE __attribute__((always_inline)) inline
 
 inline constexpr size_t kBlockSize = 64;  // coefficients
 
-// Where those of the stream stand in a block of rows. What damage puts behind the last one goes to its place.
+// Where the coefficients of the stream go in a block. Damaged files may run past the last one; those land on
+// it.
 inline constexpr uint8_t kZigzag[] = {
     0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40, 48, 41, 34,
     27, 20, 13, 6,  7,  14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
     58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63, 63, 63, 63, 63, 63, 63, 63, 63,
     63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63};
 
-// Bits of bytes that hold no marker and no stuffing. What stands behind them is read, but never counted as
-// theirs.
+// A stream of bits, without markers and stuffing. Bytes past the end are read, but not counted.
 class BitStream {
  public:
-  // REQUIRES: kBehind bytes can be read behind the last.
+  // REQUIRES: kBehind bytes past the last may be read.
   explicit BitStream(Bytes bytes) : next_(bytes.data()), end_(next_ + bytes.size()) {}
 
-  // What a block can take where the stream has ended: 64 symbols of 31 bits at most, and two words.
+  // What a block can consume after the end of the stream: at most 64 symbols of 31 bits, and two words.
   static constexpr size_t kBehind = 64 * 4 + 16;
 
-  // After it, so many bits can be looked at and skipped.
+  // After refill(), this many bits can be peeked at and skipped.
   static constexpr uint32_t kSure = 56;
   RECORDKIT_INLINE void refill() {
     ready_ |= __builtin_bswap64(load<uint64_t>(next_)) >> count_;
@@ -59,22 +59,22 @@ class BitStream {
     return taken;
   }
 
-  // Less than none if more were skipped than there are.
+  // Negative if more were skipped than there are.
   RECORDKIT_INLINE ptrdiff_t bits_left() const { return 8 * (end_ - next_) + static_cast<ptrdiff_t>(count_); }
 
  private:
   const uint8_t *next_, *end_;
-  uint64_t ready_ = 0;  // from the highest bit on
-  uint32_t count_ = 0;  // of those that are ready
+  uint64_t ready_ = 0;  // the highest bit is next
+  uint32_t count_ = 0;  // how many bits are ready
 };
 
 class HuffmanTable {
  public:
   // `counts` of the codes of 1 to 16 bits, and their symbols; `is_first`: for the first coefficients of
-  // blocks. False if there cannot be such codes, or if nobody writes them.
+  // blocks. False if such codes are impossible, or if no encoder writes them.
   bool define(Bytes counts, Bytes symbols, bool is_first);
 
-  // The first coefficient less that of the block before. False if there is no such code.
+  // Reads the first coefficient, less that of the block before. False if there is no such code.
   RECORDKIT_INLINE bool read_first(BitStream& bits, int32_t& difference) const {
     bits.refill();
     const Code code = next_code(bits);
@@ -82,8 +82,8 @@ class HuffmanTable {
     return code.length != 0;
   }
 
-  // Writes the others that are not zero to `block`. Returns the place of the last in the stream, or -1 if
-  // this is no block.
+  // Writes the other non-zero coefficients to `block`. Returns the position of the last in the stream, or -1
+  // if this is not a block.
   RECORDKIT_INLINE int read_others(BitStream& bits, int16_t* block) const {
     uint32_t at = 1;
     while (at < kBlockSize) {
@@ -102,10 +102,10 @@ class HuffmanTable {
           break;
         }
         const int16_t first_value = pair.first, second_value = pair.second;
-        // The second one before the first, whose place it has where there is none.
+        // The second value first: if there is none, it goes to the place of the first and is overwritten.
         block[kZigzag[at + pair.second_at]] = second_value;
         block[kZigzag[first]] = first_value;
-        if (first >= kBlockSize - 1) [[unlikely]] {  // the second is another block's
+        if (first >= kBlockSize - 1) [[unlikely]] {  // the second code belongs to the next block
           bits.skip(next_code(bits).symbol % 16);
           at = first + 1;
           break;
@@ -118,20 +118,20 @@ class HuffmanTable {
   }
 
  private:
-  // More are seldom needed, and larger tables leave no room in the cache.
+  // More bits are seldom needed, and larger tables would crowd the cache.
   static constexpr uint32_t kQuick = 11;
-  static constexpr uint32_t kEndOfBlock = 0, kSixteenZeros = 0xf0;  // symbols without a value
+  static constexpr uint32_t kEndOfBlock = 0, kSixteenZeros = 0xf0;  // symbols that have no value
   static constexpr uint32_t kToEnd =
-      128;  // what the end of a block adds to a place, to be told from too many zeros
+      128;  // added at the end of a block, to distinguish it from too many zeros
 
   struct Code {
     uint8_t length;  // 0: there is none
     uint8_t symbol;
   };
 
-  // Two codes with their values, or one.
+  // One code with its value, or two.
   struct Pair {
-    uint8_t length;   // of both; 0: not even one fits
+    uint8_t length;   // of both; 0: not even one fits the lookup
     uint8_t advance;  // over both, and the zeros before them
     uint8_t zeros, second_at;
     int16_t first, second;
@@ -145,7 +145,7 @@ class HuffmanTable {
     return code;
   }
 
-  // Those that begin with a 0 are below zero.
+  // Values that begin with a 0 bit are negative.
   RECORDKIT_INLINE static int32_t value_of(uint32_t bits, uint32_t size) {
     const auto value = static_cast<int32_t>(bits), most = (1 << size) - 1;
     return 2 * value > most ? value : value - most;
@@ -155,7 +155,7 @@ class HuffmanTable {
   void pair_up();
 
   std::vector<uint8_t> definition_;  // counts and symbols
-  std::array<uint32_t, 17> limits_;  // 16 bits below it begin with a code of so many bits or fewer
+  std::array<uint32_t, 17> limits_;  // 16 bits below this limit begin with a code of at most this many bits
   std::array<int32_t, 17> offsets_;  // from a code to its symbol
   std::array<Code, 1 << kQuick> codes_;
   std::array<Pair, 1 << kQuick> pairs_;

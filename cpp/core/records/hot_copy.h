@@ -7,7 +7,7 @@
 
 namespace recordkit {
 
-// Provides the next few records, in memory that the next call may reuse. False if there are none. `abreast`:
+// Provides the next few records, in memory that the next call may reuse. False if there are none. `in_lanes`:
 // kMost of them are decoded at once, if there are as many.
 using NextRecords = std::function<bool(Chunk& few, bool in_lanes)>;
 
