@@ -53,7 +53,7 @@ class Chart:
     task: str
     title: str
     suffix: str = ""
-    unit: str = "records a second"
+    unit: str = "records per second"
 
 
 SYNCED = ", fsync"
@@ -67,9 +67,9 @@ CHARTS = (
     Chart("pipeline-w1", "An epoch of 8 shards: shuffled, parsed, in batches of 256"),
     Chart("torch-w1", "The same through PyTorch's DataLoader"),
     Chart("pipeline-w4", "Lists of 5 to 200 numbers to padded batches of 256"),
-    Chart("images-w2", "JPEGs to float32[224,224,3], in batches of 32", unit="pictures a second"),
+    Chart("images-w2", "JPEGs to float32[224,224,3], in batches of 32", unit="images per second"),
     Chart("bake-w3", "Rewrite records of 768 floats with a new field, synced to disk", SYNCED),
-    Chart("overlay-w2", "Add a field to 2 GB of pictures, synced to disk", SYNCED),
+    Chart("overlay-w2", "Add a field to 2 GB of images, synced to disk", SYNCED),
     Chart("verify-w3", "Verify records of 768 floats, compared with only reading the bytes"),
 )
 
@@ -101,7 +101,7 @@ CHEAPER = Headline(
     "overlay-w2",
     "recordkit, add_fields, fsync / cp --reflink=never, fsync",
     "`cp`",
-    "to add a field to 2 GB of pictures: no file is rewritten",
+    "to add a field to 2 GB of images: no file is rewritten",
 )
 
 
@@ -182,7 +182,7 @@ SUMMARY = (
     ),
     Row(
         "overlay-w2",
-        "a field added to 2 GB of pictures",
+        "a field added to 2 GB of images",
         (
             "recordkit, add_fields, fsync / cp --reflink=never, fsync",
             "recordkit, add_fields: how much of the base is read",
@@ -192,7 +192,7 @@ SUMMARY = (
     Row("read-overlay-w3", "vectors read with an added field", ()),
     Row(
         "count-w2",
-        "2,000 pictures counted without an index",
+        "2,000 images counted without an index",
         ("recordkit, len(rk.open) / tensorflow, for record in dataset",),
     ),
     Row("open-shards", "10,000 shards opened and counted", ("recordkit, rk.open: time to open and count",)),
