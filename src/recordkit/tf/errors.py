@@ -1,4 +1,4 @@
-"""`tf.errors`: what TensorFlow's scripts catch. Our errors are these."""
+"""`tf.errors`: the errors that scripts catch, which are recordkit's own."""
 
 from recordkit.errors import DataLossError, InvalidArgumentError
 from recordkit.tf import _names

@@ -1,4 +1,4 @@
-"""The messages of `tf.train` as a module, for scripts that import the ones protobuf generated."""
+"""The messages of `tf.train`, for scripts that import the module that protobuf generates."""
 
 from recordkit.tf import _names
 from recordkit.tf.train import (

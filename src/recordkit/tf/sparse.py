@@ -1,4 +1,4 @@
-"""`tf.sparse`: sparse tensors, and the whole of them."""
+"""`tf.sparse`: sparse tensors, and their conversion to dense ones."""
 
 from recordkit.tf import _names
 from recordkit.tf.tensors import SparseTensor, to_dense

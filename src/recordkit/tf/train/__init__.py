@@ -1,4 +1,4 @@
-"""`tf.train`: the messages that records hold, under TensorFlow's names."""
+"""`tf.train`: Example, SequenceExample and their parts."""
 
 from recordkit.tf import _names
 

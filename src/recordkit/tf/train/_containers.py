@@ -1,4 +1,4 @@
-"""Containers: the map and the list of messages, with the behaviour of protobuf's."""
+"""Containers: the map and the list of messages, which behave like protobuf's."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ._repeated import quoted_text
 
 
 class Entries(Protocol[M]):
-    """A message that is a map: it holds the entries, and is told before they change."""
+    """A message that holds a map; `changing` is called before the map changes."""
 
     entries: dict[str, M]
     kind: ClassVar[type[Any]]
@@ -19,7 +19,7 @@ class Entries(Protocol[M]):
 
 
 class MessageMap(MutableMapping[str, M], Generic[M]):
-    """Messages by name; one that is asked for and not there is made. A view of the message, which holds them."""
+    """Messages by name: a view of the message that holds them. Looking up a name that does not exist creates it."""
 
     __slots__ = ("_map",)
 
@@ -49,7 +49,7 @@ class MessageMap(MutableMapping[str, M], Generic[M]):
         return key in self._map.entries
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Return a message, or `default` where there is none; nothing is made."""
+        """Return a message, or `default` if there is none; nothing is created."""
         return self._map.entries.get(key, default)
 
     def pop(self, key: str, *default: Any) -> Any:
@@ -58,7 +58,7 @@ class MessageMap(MutableMapping[str, M], Generic[M]):
         return self._map.entries.pop(key, *default)
 
     def MergeFrom(self, other: MessageMap[M]) -> None:  # noqa: N802
-        """Take copies of the entries of another map, instead of those of the same names."""
+        """Add copies of the entries of another map; they replace those with the same names."""
         self.update(other)
 
     def __iter__(self) -> Iterator[str]:
@@ -77,7 +77,7 @@ class MessageMap(MutableMapping[str, M], Generic[M]):
 
 
 def map_lines(field: str, entries: Mapping[str, M]) -> Iterator[str]:
-    """Yield the lines that protobuf prints of a map."""
+    """Yield the lines that protobuf prints for a map."""
     for key, value in entries.items():
         yield from block(field, [f"key: {quoted_text(key)}", *block("value", value.lines())])
 
@@ -101,7 +101,7 @@ def _name(key: Any) -> str:
 
 
 class Steps(Protocol[M]):
-    """A message that is a list of messages: it holds them, and is told before they change."""
+    """A message that holds a list of messages; `changing` is called before the list changes."""
 
     steps: list[M]
     kind: ClassVar[type[Any]]
@@ -125,7 +125,7 @@ class FeatureSequence(MutableSequence[M], Generic[M]):
         return made
 
     def insert(self, index: int, value: M) -> None:
-        """Put a copy of a message before another."""
+        """Insert a copy of a message before another."""
         self[index:index] = [value]
 
     def extend(self, values: Iterable[M]) -> None:

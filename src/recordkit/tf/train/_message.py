@@ -1,4 +1,4 @@
-"""Message: what every message can do, with the names that protobuf has for it."""
+"""Message: the methods that all messages share, under protobuf's names."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ M = TypeVar("M", bound="Message")
 
 
 class Message:
-    """What every message can do.
+    """The base of all messages.
 
-    A subclass says how to take a field, to merge, to empty, to encode and decode itself, and what to compare and print.
+    A subclass defines how to assign a field, merge, clear, encode, decode, compare and print itself.
     """
 
     __slots__ = ("_owner",)
     fields: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, **fields: Any) -> None:
-        # The message this one is a part of, until that is told that the part is there.
+        # The message that this one is an unset part of; None once it is set.
         self._owner: Parts | None = None
         for name, value in fields.items():
             self._check_field(name)
@@ -42,11 +42,11 @@ class Message:
         raise NotImplementedError
 
     def merge(self, other: Any) -> None:
-        """Add what another message of the same kind holds."""
+        """Merge another message of the same kind into this one."""
         raise NotImplementedError
 
     def copy(self) -> Self:
-        """Return a message of its own that holds the same."""
+        """Return a copy."""
         made = type(self)()
         made.merge(self)
         return made
@@ -55,15 +55,15 @@ class Message:
         raise NotImplementedError
 
     def encoded(self, *, ordered: bool) -> bytes:
-        """Return the message as bytes, entries of maps sorted by name if `ordered`."""
+        """Return the message as bytes, with map entries sorted by name if `ordered`."""
         raise NotImplementedError
 
     def decode(self, payload: bytes) -> None:
-        """Become what bytes hold; the message is a new one."""
+        """Decode bytes into this message, which is new."""
         raise NotImplementedError
 
     def state(self) -> Any:
-        """Return what messages are compared by."""
+        """Return the value that messages are compared by."""
         raise NotImplementedError
 
     def lines(self) -> Iterator[str]:
@@ -71,13 +71,13 @@ class Message:
         raise NotImplementedError
 
     def changing(self) -> None:
-        """Be there: a part that nobody has touched is not."""
+        """Mark this message as set, before it changes: a part that nobody has touched is unset."""
         owner, self._owner = self._owner, None
         if owner is not None:
             owner.adopt(self)
 
     def SetInParent(self) -> None:  # noqa: N802
-        """Be there, though empty."""
+        """Mark this message as set, though it is empty."""
         self.changing()
 
     def Clear(self) -> None:  # noqa: N802
@@ -86,13 +86,13 @@ class Message:
         self._empty()
 
     def MergeFrom(self, other_msg: Self) -> None:  # noqa: N802
-        """Add what another message holds: lists grow, entries of maps are replaced."""
+        """Merge another message into this one: lists grow, map entries are replaced."""
         self._check_same("MergeFrom", other_msg)
         self.changing()
         self.merge(other_msg)
 
     def CopyFrom(self, other_msg: Self) -> None:  # noqa: N802
-        """Become the same as another message."""
+        """Replace this message's contents with a copy of another's."""
         self._check_same("CopyFrom", other_msg)
         if other_msg is not self:
             self.Clear()
@@ -104,52 +104,52 @@ class Message:
             raise TypeError(message)
 
     def SerializeToString(self, deterministic: bool | None = None) -> bytes:  # noqa: N802
-        """Return the message as bytes, entries of maps sorted by name if `deterministic`."""
+        """Return the message as bytes, with map entries sorted by name if `deterministic`."""
         return self.encoded(ordered=bool(deterministic))
 
     SerializePartialToString = SerializeToString
 
     def ByteSize(self) -> int:  # noqa: N802
-        """Return how many bytes the message is long."""
+        """Return the length of the serialized message."""
         return len(self.SerializeToString())
 
     @classmethod
     def FromString(cls, s: Buffer) -> Self:  # noqa: N802
-        """Return the message that was serialized.
+        """Return a message from its serialized form.
 
         Raises:
-            MalformedPayloadError: The bytes are no such message.
+            MalformedPayloadError: The bytes are not such a message.
         """
         message = cls()
         message.decode(bytes(s))
         return message
 
     def MergeFromString(self, serialized: Buffer) -> int:  # noqa: N802
-        """Add what a serialized message holds; return its length."""
+        """Merge a serialized message into this one; return its length."""
         self.MergeFrom(self.FromString(serialized))
         return len(bytes(serialized))
 
     def ParseFromString(self, serialized: Buffer) -> int:  # noqa: N802
-        """Become what a serialized message holds; return its length.
+        """Replace this message's contents with a serialized message; return its length.
 
         Raises:
-            MalformedPayloadError: The bytes are no such message.
+            MalformedPayloadError: The bytes are not such a message.
         """
         self.CopyFrom(self.FromString(serialized))
         return len(bytes(serialized))
 
     def IsInitialized(self) -> bool:  # noqa: N802
-        """Tell whether every field is there that has to be; there is none that has to."""
+        """Tell whether all required fields are set; there are none, so it is True."""
         return True
 
     def HasField(self, field_name: str) -> bool:  # noqa: N802
-        """Tell whether a part is there, though it may be empty."""
+        """Tell whether a part is set; it may be empty."""
         self._check_field(field_name)
         message = f"Field {type(self).__name__}.{field_name} does not have presence.\n  Look at its length."
         raise ValueError(message)
 
     def WhichOneof(self, oneof_group: str) -> str | None:  # noqa: N802
-        """Return which of several parts is there."""
+        """Return the part of a oneof that is set."""
         message = f'Protocol message {type(self).__name__} has no "{oneof_group}" field.'
         raise ValueError(message)
 
@@ -170,14 +170,14 @@ class Message:
 
 
 def block(name: str, lines: Iterable[str]) -> Iterator[str]:
-    """Yield the lines of a message inside another."""
+    """Yield the lines of a message nested in another."""
     yield f"{name} {{"
     yield from (f"  {line}" for line in lines)
     yield "}"
 
 
 def copied(kind: type[M], value: Any, field: str) -> M:
-    """Return a message of its own that says what another, or a dict of fields, does; errors name the field."""
+    """Return a copy of a message, or a message made from a dict of fields; errors name the field."""
     if type(value) is kind:
         return value.copy()
     if isinstance(value, Mapping):
@@ -187,7 +187,7 @@ def copied(kind: type[M], value: Any, field: str) -> M:
 
 
 class Parts(Message):
-    """A message of other messages, each of which is there or not."""
+    """A message whose fields are messages, each of which is set or unset."""
 
     __slots__ = ("_parts", "_there")
     types: ClassVar[dict[str, type[Message]]] = {}
@@ -199,7 +199,7 @@ class Parts(Message):
         super().__init__(**fields)
 
     def part(self, name: str) -> Any:
-        """Return a part, there or not; changing it makes it be there."""
+        """Return a part, set or not; changing it sets it."""
         found = self._parts.get(name)
         if found is None:
             found = self._parts[name] = self.types[name]()
@@ -207,11 +207,11 @@ class Parts(Message):
         return found
 
     def parts(self) -> dict[str, Any]:
-        """Return the parts that are there."""
+        """Return the parts that are set."""
         return {name: self._parts[name] for name in self.fields if name in self._there}
 
     def adopt(self, part: Message) -> None:
-        """Let a part be there, if it still is one of this message."""
+        """Mark a part as set, if it still belongs to this message."""
         name = next((name for name, own in self._parts.items() if own is part), None)
         if name is None:
             return
@@ -226,7 +226,6 @@ class Parts(Message):
         self.adopt(part)
 
     def merge(self, other: Parts) -> None:
-        """Add what the parts of another message hold."""
         for name, part in other.parts().items():
             self.part(name).MergeFrom(part)
 
@@ -234,16 +233,13 @@ class Parts(Message):
         self._parts, self._there = {}, []
 
     def state(self) -> Any:
-        """Return the parts that are there."""
         return self.parts()
 
     def lines(self) -> Iterator[str]:
-        """Yield a block for each part that is there."""
         for name, part in self.parts().items():
             yield from block(name, part.lines())
 
     def HasField(self, field_name: str) -> bool:  # noqa: N802
-        """Tell whether a part is there, though it may be empty."""
         self._check_field(field_name)
         return field_name in self._there
 
@@ -255,21 +251,20 @@ class Parts(Message):
         self._there = [name for name in self._there if name != field_name]
 
     def WhichOneof(self, oneof_group: str) -> str | None:  # noqa: N802
-        """Return which of several parts is there."""
         if oneof_group != self.one_of:
             return super().WhichOneof(oneof_group)
         return self._there[0] if self._there else None
 
 
 class Part(Generic[M]):
-    """A field that is a message: looking at it does not make it be there, changing or assigning it does."""
+    """A field that is a message: reading it does not set it, changing or assigning it does."""
 
     def __init__(self, name: str, kind: type[M]) -> None:
         self.name = name
         self.__doc__ = f"The {kind.__name__}."
 
     def __get__(self, message: Parts | None, owner: type[Parts]) -> M:
-        if message is None:  # of the class there is none
+        if message is None:  # read from the class, which has no value
             raise AttributeError(self.name)
         part: M = message.part(self.name)
         return part

@@ -1,7 +1,7 @@
-"""Messages: Example, SequenceExample and what they are made of, with the behaviour of protobuf's classes.
+"""Messages: Example, SequenceExample and their parts, which behave like protobuf's classes.
 
-Where protobuf refuses what people write anyway (assigning to a map or a field, arrays as values), it works here.
-Fields that these messages do not define are dropped when they are parsed.
+Some things that people write and protobuf refuses work here: assigning to a map or a field, arrays as values. Unknown
+fields are dropped when a message is parsed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class _ValueList(Message):
 
     def __init__(self, *, value: Any = None) -> None:
         super().__init__()
-        # An array is never changed in its place, so that copies of a message can share it.
+        # An array is never changed in place, so copies of a message can share it.
         self.data: list[Any] | NDArray[Any] = [] if value is None else take(self, value)
 
     @property
@@ -43,20 +43,18 @@ class _ValueList(Message):
     @value.setter
     def value(self, values: Any) -> None:
         if isinstance(values, Repeated) and values == Repeated(self):
-            return  # as behind `+=`, which has changed them already
+            return  # after `+=`, which has changed them already
         taken = take(self, values)
         self.changing()
         self.data = taken
 
     def merge(self, other: _ValueList) -> None:
-        """Add the values of another list."""
         if len(self.data):
             Repeated(self).extend(wire(other))
         else:
             self.data = shared(other.data)
 
     def copy(self) -> Self:
-        """Return a list of its own that holds the same."""
         made = type(self)()
         made.data = shared(self.data)
         return made
@@ -65,26 +63,22 @@ class _ValueList(Message):
         self.data = []
 
     def encoded(self, *, ordered: bool) -> bytes:
-        """Return the list as bytes."""
         return body(next(feature_bodies([(self.kind, wire(self))])))
 
     def decode(self, payload: bytes) -> None:
-        """Become what bytes hold."""
         plain = plain_features(bytes_field(1, entry("", bytes_field(self.number, payload))))[""]
         assert plain is not None
         self.data = plain[1]
 
     def state(self) -> Any:
-        """Return the values."""
         return Repeated(self)
 
     def lines(self) -> Iterator[str]:
-        """Yield a line for each value."""
         return lines(self)
 
 
 def shared(data: list[Any] | NDArray[Any]) -> list[Any] | NDArray[Any]:
-    """Return values for a second message to hold."""
+    """Return values for another message to hold."""
     return list(data) if isinstance(data, list) else data
 
 
@@ -100,7 +94,7 @@ class BytesList(_ValueList):
 
 
 class FloatList(_ValueList):
-    """A list of floats of 32 bits.
+    """A list of 32-bit floats.
 
     >>> FloatList(value=[0.5]).value
     [0.5]
@@ -124,7 +118,7 @@ class Int64List(_ValueList):
 
 
 class Feature(Parts):
-    """A list of one kind.
+    """The values of a feature: a list of bytes, floats or ints.
 
     >>> feature = Feature(int64_list=Int64List(value=[1, 2]))
     >>> feature.WhichOneof("kind"), feature.int64_list.value[0]
@@ -140,12 +134,12 @@ class Feature(Parts):
     int64_list = Part("int64_list", Int64List)
 
     def plain(self) -> Plain:
-        """Return the name of its list and the values."""
+        """Return the feature as a plain one: see `_wire`."""
         return (self._there[0], wire(self._parts[self._there[0]])) if self._there else None
 
     @classmethod
     def of_plain(cls, plain: Plain) -> Feature:
-        """Return the feature that was plain."""
+        """Return a feature from a plain one."""
         feature = cls()
         if plain is not None:
             own = cls.types[plain[0]]()
@@ -155,20 +149,18 @@ class Feature(Parts):
         return feature
 
     def copy(self) -> Feature:
-        """Return a feature of its own that holds the same; as `of_plain`, because many are copied."""
+        """Return a copy, by way of `of_plain`, which is fast: many features are copied."""
         return Feature.of_plain((self._there[0], shared(self._parts[self._there[0]].data)) if self._there else None)
 
     def encoded(self, *, ordered: bool) -> bytes:
-        """Return the feature as bytes."""
         return next(feature_bodies([self.plain()]))
 
     def decode(self, payload: bytes) -> None:
-        """Become what bytes hold."""
         self.merge(Feature.of_plain(plain_features(bytes_field(1, entry("", payload)))[""]))
 
 
 class _Map(Message, Generic[M]):
-    """A message that is one map."""
+    """A message whose only field is a map."""
 
     __slots__ = ("entries",)
     kind: ClassVar[type[Any]]
@@ -183,18 +175,15 @@ class _Map(Message, Generic[M]):
         self.entries = made
 
     def merge(self, other: _Map[M]) -> None:
-        """Take copies of the entries of another map."""
         self.entries.update({name: own.copy() for name, own in other.entries.items()})
 
     def _empty(self) -> None:
         self.entries = {}
 
     def state(self) -> Any:
-        """Return the map."""
         return self.entries
 
     def lines(self) -> Iterator[str]:
-        """Yield a block for each entry."""
         return map_lines(self.fields[0], self.entries)
 
     def ordered(self, *, ordered: bool) -> dict[str, M]:
@@ -218,7 +207,7 @@ class Features(_Map[Feature]):
 
     @property
     def feature(self) -> MessageMap[Feature]:
-        """The features; one that is asked for and not there is made."""
+        """The features; looking up a name that does not exist creates it."""
         return MessageMap(self)
 
     @feature.setter
@@ -226,17 +215,15 @@ class Features(_Map[Feature]):
         self._assign("feature", entries)
 
     def encoded(self, *, ordered: bool) -> bytes:
-        """Return the features as bytes."""
         return features_body({name: feature.plain() for name, feature in self.ordered(ordered=ordered).items()})
 
     def decode(self, payload: bytes) -> None:
-        """Become what bytes hold."""
         plain = plain_features(bytes_field(1, payload))
         self.entries = {name: Feature.of_plain(feature) for name, feature in plain.items()}
 
 
 class FeatureList(Message):
-    """A feature a step.
+    """One feature per step.
 
     >>> steps = FeatureList(feature=[Feature(int64_list=Int64List(value=[1]))])
     >>> len(steps.feature)
@@ -266,30 +253,25 @@ class FeatureList(Message):
         self.steps = made
 
     def merge(self, other: FeatureList) -> None:
-        """Add the steps of another list."""
         self.steps += [step.copy() for step in other.steps]
 
     def _empty(self) -> None:
         self.steps = []
 
     def encoded(self, *, ordered: bool) -> bytes:
-        """Return the steps as bytes."""
         return b"".join(bytes_field(1, one) for one in feature_bodies([step.plain() for step in self.steps]))
 
     def decode(self, payload: bytes) -> None:
-        """Become what bytes hold."""
         self.share(plain_lists([entry("", payload)])[""])
 
     def share(self, steps: list[Plain]) -> None:
-        """Become these steps."""
+        """Replace the steps."""
         self.steps = [Feature.of_plain(step) for step in steps]
 
     def state(self) -> Any:
-        """Return the steps."""
         return self.steps
 
     def lines(self) -> Iterator[str]:
-        """Yield a block for each step."""
         for step in self.steps:
             yield from block("feature", step.lines())
 
@@ -303,7 +285,7 @@ class FeatureLists(_Map[FeatureList]):
 
     @property
     def feature_list(self) -> MessageMap[FeatureList]:
-        """The feature lists; one that is asked for and not there is made."""
+        """The feature lists; looking up a name that does not exist creates it."""
         return MessageMap(self)
 
     @feature_list.setter
@@ -311,7 +293,7 @@ class FeatureLists(_Map[FeatureList]):
         self._assign("feature_list", entries)
 
     def encoded(self, *, ordered: bool) -> bytes:
-        """Return the lists as bytes; all steps of all of them go to the encoder at once."""
+        """Return the message as bytes; all steps of all lists go to the encoder at once."""
         lists = self.ordered(ordered=ordered)
         bodies = feature_bodies([step.plain() for one in lists.values() for step in one.steps])
         return b"".join(
@@ -319,11 +301,10 @@ class FeatureLists(_Map[FeatureList]):
         )
 
     def decode(self, payload: bytes) -> None:
-        """Become what bytes hold."""
         self.decode_parts([payload])
 
     def decode_parts(self, payloads: Iterable[Any]) -> None:
-        """Become what bytes hold that are in several pieces."""
+        """Decode a message from several payloads, whose lists are merged."""
         for name, steps in plain_lists(payloads).items():
             self.entries[name] = FeatureList()
             self.entries[name].share(steps)
@@ -355,14 +336,12 @@ class Example(Parts):
     features = Part("features", Features)
 
     def encoded(self, *, ordered: bool) -> bytes:
-        """Return the record as bytes."""
         if not self._there:
             return b""
         entries = self.features.ordered(ordered=ordered)
         return example_bytes({name: feature.plain() for name, feature in entries.items()})
 
     def decode(self, payload: bytes) -> None:
-        """Become what bytes hold."""
         plain = plain_features(payload)
         if plain or parts(payload, 1):
             self.features.changing()
@@ -370,7 +349,7 @@ class Example(Parts):
 
 
 class SequenceExample(Parts):
-    """A record with features of its own, its context, and features of which it has one a step.
+    """A record of a sequence: its context, and feature lists with one feature per step.
 
     >>> record = SequenceExample()
     >>> record.feature_lists.feature_list["words"].feature.add().bytes_list.value.append(b"hello")
@@ -385,14 +364,12 @@ class SequenceExample(Parts):
     feature_lists = Part("feature_lists", FeatureLists)
 
     def encoded(self, *, ordered: bool) -> bytes:
-        """Return the record as bytes."""
         numbers = {name: number for number, name in enumerate(self.fields, start=1)}
         return b"".join(
             bytes_field(numbers[name], part.encoded(ordered=ordered)) for name, part in self.parts().items()
         )
 
     def decode(self, payload: bytes) -> None:
-        """Become what bytes hold."""
         if contexts := parts(payload, 1):
             self.context.changing()
             self.context.decode(b"".join(map(bytes, contexts)))

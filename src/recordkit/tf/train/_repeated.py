@@ -1,6 +1,6 @@
-"""Repeated: the values inside a list of a message, checked as they come in.
+"""Repeated: the values of a list message, checked when they are added.
 
-Numbers that come as arrays stay arrays until somebody asks for one of them.
+Numbers that are added as arrays stay arrays until someone asks for one of them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Values(Protocol):
-    """A list message: it holds the values, and is told before they change."""
+    """A list message: it holds the values; `changing` is called before they change."""
 
     data: list[Any] | NDArray[Any]
 
@@ -49,7 +49,7 @@ class Repeated(MutableSequence[Any]):
         self.extend([value])
 
     def extend(self, values: Iterable[Any]) -> None:
-        """Add values; an array or a tensor adds all of its own."""
+        """Add values; of an array or a tensor, all of its elements."""
         taken = take(self._list, values)
         self._list.changing()
         if not len(self._list.data):
@@ -58,13 +58,13 @@ class Repeated(MutableSequence[Any]):
             self._items().extend(taken if isinstance(taken, list) else taken.tolist())
 
     def insert(self, index: int, value: Any) -> None:
-        """Put a value before another."""
+        """Insert a value before another."""
         self[index:index] = [value]
 
     MergeFrom = extend
 
     def sort(self, *, key: Callable[[Any], Any] | None = None, reverse: bool = False) -> None:
-        """Put the values in order."""
+        """Sort the values."""
         self._list.changing()
         self._items().sort(key=key, reverse=reverse)
 
@@ -105,20 +105,20 @@ class Repeated(MutableSequence[Any]):
 
 
 def take(message: Values, values: Any) -> list[Any] | NDArray[Any]:
-    """Return values as a list message keeps them, every one checked; nobody else holds the result."""
+    """Check values, and return them as a list message stores them; the result is not shared."""
     kind = type(message).__name__
     taken: list[Any] | NDArray[Any] = _TAKE[kind](values, f"{kind}.value")
     return taken
 
 
 def wire(message: Values) -> list[bytes] | NDArray[Any]:
-    """Return the values of a list message as the encoder takes them."""
+    """Return the values of a list message for the encoder."""
     dtype = _DTYPES.get(type(message).__name__)
     return message.data if dtype is None else np.asarray(message.data, dtype)
 
 
 def lines(message: Values) -> Iterator[str]:
-    """Yield the lines that protobuf prints of a list."""
+    """Yield the lines that protobuf prints for a list."""
     return (f"value: {_printed(value)}" for value in Repeated(message))
 
 
@@ -130,7 +130,7 @@ def _wrong(field: str, expected: str, value: Any, advice: str = "") -> TypeError
 
 
 def _arrays(values: Any, field: str, expected: str) -> NDArray[Any] | list[Any]:
-    """Return what was given as one array, if it is one or a tensor; else as a list of values."""
+    """Return an array or a tensor as an array, and other values as a list."""
     if type(values) is list:
         return values
     if isinstance(values, Tensor | Repeated):
@@ -145,7 +145,7 @@ def _arrays(values: Any, field: str, expected: str) -> NDArray[Any] | list[Any]:
 def _ints(values: Any, field: str) -> NDArray[Any]:
     given = _arrays(values, field, "ints")
     if isinstance(given, list):
-        if set(map(type, given)) == {int}:  # most are, and this is quick to tell
+        if set(map(type, given)) == {int}:  # most lists are, and this check is quick
             return _int_array(given, field)
         return _int_array([_int(value, field) for value in given], field)
     if given.size and given.dtype.kind not in "iub":
@@ -187,7 +187,7 @@ def _floats(values: Any, field: str) -> NDArray[Any]:
         given = np.array(given) if plain else _joined([_float(value, field) for value in given], np.float64)
     if given.size and given.dtype.kind not in "iubf":
         return _floats(given.reshape(-1).tolist(), field) if given.dtype.kind == "O" else _refuse(field, "float", given)
-    # As protobuf does it: what is beyond float32 is infinite.
+    # As in protobuf, values beyond the range of float32 become infinite.
     with np.errstate(over="ignore"):
         return np.array(given.reshape(-1), np.float32)
 
@@ -226,7 +226,7 @@ def _bytes(values: Any, field: str) -> list[bytes]:
 
 
 def _bytes_of_array(array: NDArray[Any], field: str) -> list[bytes]:
-    """Return the strings of an array of them; of numbers the raw bytes, which `tf.io.decode_raw` reads."""
+    """Return the strings of an array; of numbers, the raw bytes, which `tf.io.decode_raw` reads."""
     if array.dtype.kind in "OSU":
         return _bytes(array.reshape(-1).tolist(), field)
     return [little_endian(array).tobytes()]
@@ -244,7 +244,7 @@ def _printed(value: Any) -> str:
         return f'"{_escaped(value)}"'
     if isinstance(value, int):
         return str(value)
-    # As few digits as give the same float of 32 bits again, of six or nine.
+    # Six digits if they give the same 32-bit float again, otherwise nine.
     short = f"{value:.6g}"
     return short if value != value or np.float32(short) == np.float32(value) else f"{value:.9g}"
 

@@ -1,6 +1,6 @@
-"""The wire: plain features to bytes and back, through the core's encoder and decoder, many features at a time.
+"""The wire format: plain features to bytes and back, many at a time, with the encoder and decoder of the core.
 
-A plain feature is the name of its list and the values, such as `("int64_list", array)`; None if it has no list.
+A plain feature is the name of its list and the values, such as `("int64_list", array)`; None if no list is set.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ def example_bytes(features: Mapping[str, Plain]) -> bytes:
     columns = {name: _values(*feature) for name, feature in features.items() if feature is not None}
     if columns and len(columns) == len(features):
         return examples.encode(columns, 1)[0]
-    # The encoder leaves out features of no kind, which a message keeps.
+    # The encoder leaves out features without a list, which a message keeps.
     bodies = feature_bodies(list(features.values()))
     return bytes_field(1, b"".join(entry(name, one) for name, one in zip(features, bodies, strict=True)))
 
 
 def features_body(features: Mapping[str, Plain]) -> bytes:
-    """Return the inside of a Features message."""
+    """Return a serialized Features message."""
     return body(example_bytes(features))
 
 
 def feature_bodies(features: Sequence[Plain]) -> Iterator[bytes]:
-    """Yield the inside of each Feature; they are encoded together, as the features of one Example."""
+    """Yield each serialized Feature; they are encoded together, as the features of one Example."""
     columns = {str(i): _values(*feature) for i, feature in enumerate(features) if feature is not None}
     entries = fields(memoryview(body(examples.encode(columns, 1)[0]))) if columns else iter(())
     encoded = (bytes(value) for _, _, one in entries for number, _, value in fields(one) if number == 2)
@@ -53,23 +53,23 @@ def _values(field: str, values: list[bytes] | NDArray[Any]) -> Values:
 
 
 def entry(name: str, value: bytes) -> bytes:
-    """Return an entry of a map, as a field of the map's message."""
+    """Return a map entry, as a field of the message that holds the map."""
     return bytes_field(1, bytes_field(1, name.encode()) + bytes_field(2, value))
 
 
 def body(message: bytes) -> bytes:
-    """Return the inside of a message whose only fields are messages or bytes: end to end, as they merge."""
+    """Return the contents of all fields of a message, end to end, which merges them; all are messages or bytes."""
     return b"".join(bytes(value) for _, _, value in fields(memoryview(message)))
 
 
-# --- And back
+# --- Decoding
 
 
 def plain_features(payload: bytes) -> dict[str, Plain]:
     """Return the features of a serialized Example.
 
     Raises:
-        MalformedPayloadError: It is none.
+        MalformedPayloadError: The payload is not an Example.
     """
     chunk = records.pack_many([payload])
     found = _core.survey(chunk, 0, 1)
@@ -92,7 +92,7 @@ _decoders: dict[tuple[tuple[str, str], ...], Decoder] = {}
 
 
 def _decoder(wanted: tuple[tuple[str, str], ...]) -> Decoder:
-    """Return the decoder for these features; the records of a file mostly have the same."""
+    """Return the decoder for these features, from a cache: the records of a file mostly have the same."""
     known = _decoders.get(wanted)
     if known is None:
         if len(_decoders) >= 64:
@@ -103,13 +103,13 @@ def _decoder(wanted: tuple[tuple[str, str], ...]) -> Decoder:
 
 
 def plain_lists(bodies: Iterable[Any]) -> dict[str, list[Plain]]:
-    """Return the feature lists inside FeatureLists messages; of a name that is there twice, the last."""
+    """Return the feature lists in FeatureLists messages; the last one of each name."""
     steps: dict[str, list[bytes]] = {}
     for lists in bodies:
         for one in parts(lists, 1):
             name, own = _list_entry(one)
             steps[name] = own
-    # All steps of all lists in one call of the decoder, as the features of one Example.
+    # One call of the decoder for all steps of all lists, as the features of one Example.
     flat = [step for own in steps.values() for step in own]
     features = plain_features(bytes_field(1, b"".join(entry(str(i), step) for i, step in enumerate(flat))))
     numbers = iter(range(len(flat)))
@@ -117,7 +117,7 @@ def plain_lists(bodies: Iterable[Any]) -> dict[str, list[Plain]]:
 
 
 def _list_entry(data: memoryview) -> tuple[str, list[bytes]]:
-    """Return the name and the steps of an entry of the map."""
+    """Return the name and the steps of a map entry."""
     names, values = parts(data, 1), parts(data, 2)
     try:
         name = bytes(names[-1]).decode() if names else ""
@@ -128,7 +128,7 @@ def _list_entry(data: memoryview) -> tuple[str, list[bytes]]:
 
 
 def parts(message: Any, wanted: int) -> list[memoryview]:
-    """Return what stands in a message under a field's number, as often as it does."""
+    """Return all values of the field with number `wanted` in a serialized message."""
     try:
         found = list(fields(memoryview(message)))
     except (IndexError, ValueError):
