@@ -21,7 +21,7 @@ from recordkit import _core, tf
 from recordkit.cli import main
 from recordkit.storage import manifest_of
 from recordkit.storage.staging import _journal, _parts
-from recordkit.viewer._dataset_view import Source
+from recordkit.viewer._dataset_view import DatasetView
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -265,7 +265,7 @@ READERS: dict[str, Callable[[World], Any]] = {
     "stats": lambda world: rk.stats(world.data / "train"),
     "diff": lambda world: rk.diff(world.data / "train", world.data / "one.tfrecord"),
     "quarantined": lambda world: list(rk.quarantined(world.data / "train")),
-    "page": lambda world: Source(world.data / "train"),
+    "page": lambda world: DatasetView(world.data / "train"),
     "tf": lambda world: list(tf.data.TFRecordDataset([str(world.data / "one.tfrecord")])),
     "info": command("info", "{data}/train"),
     "count": command("count", "{data}/one.tfrecord"),

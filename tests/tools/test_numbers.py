@@ -14,7 +14,7 @@ from recordkit import records
 from recordkit.codecs._gzip import compress_member
 from recordkit.errors import CorruptRecordError
 from recordkit.storage import Damage, LocalFile, walk
-from recordkit.viewer._dataset_view import Source
+from recordkit.viewer._dataset_view import DatasetView
 from tests.storage.damages import COUNT, damaged, flip, payloads
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class TestRandomDamage:
                 members = [compress_member(framed[at : at + 4], records=4, level=6) for at in range(0, 12, 4)]
                 data = b"".join(members)
             path.write_bytes(damaged(data, rng) or data)
-            dataset, source = rk.open(path, parse=bytes), Source(path)
+            dataset, source = rk.open(path, parse=bytes), DatasetView(path)
             source.prepare(lambda done, total, unit: None)
 
             for number, payload in _numbered(path, compression).items():

@@ -10,7 +10,7 @@ import pytest
 
 import recordkit as rk
 from recordkit.errors import StorageError
-from recordkit.viewer._dataset_view import Failed, NotCountedError, Source
+from recordkit.viewer._dataset_view import DatasetView, Failed, NotCountedError
 from recordkit.viewer._overview import overview
 from tests.viewer import datasets
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 NAMES = ("id", "square", "name")
 
 
-def opened(where: Any) -> Source:
-    source = Source(where)
+def opened(where: Any) -> DatasetView:
+    source = DatasetView(where)
     source.prepare(lambda done, total, unit: None)
     return source
 
 
-def ids(source: Source, numbers: list[int]) -> list[int | None]:
+def ids(source: DatasetView, numbers: list[int]) -> list[int | None]:
     return [None if row.values is None else int(row.values["id"]) for row in source.rows(numbers, ["id"])]
 
 
-def scanned(source: Source, first: int = 0) -> list[tuple[int, int]]:
+def scanned(source: DatasetView, first: int = 0) -> list[tuple[int, int]]:
     pairs = []
     for batch, numbers, _ in source.batches(first, ["id"]):
         if len(batch):
@@ -40,7 +40,7 @@ def scanned(source: Source, first: int = 0) -> list[tuple[int, int]]:
 
 class TestSoundFiles:
     @pytest.fixture(params=["plain", "gzip", "gzip of others", "zlib", "shards", "overlay"])
-    def source(self, request: pytest.FixtureRequest, tmp_path: Path) -> Source:
+    def source(self, request: pytest.FixtureRequest, tmp_path: Path) -> DatasetView:
         rows = [{"id": i, "square": i * i, "name": f"number {i}"} for i in range(1000)]
         if request.param == "plain":
             return opened(datasets.plain(tmp_path / "a.tfrecord"))
@@ -58,20 +58,20 @@ class TestSoundFiles:
             rk.add_fields(tmp_path / "d", {"twice": rk.Computed("int64", lambda row: row["id"] * 2, reads=["id"])})
         return opened(tmp_path / "d")
 
-    def test_every_record_is_under_its_number(self, source: Source) -> None:
+    def test_every_record_is_under_its_number(self, source: DatasetView) -> None:
         found = ids(source, list(range(1000)))
 
         assert source.count == 1000
         assert found == list(range(1000))
 
-    def test_records_come_in_the_order_asked_for_and_others_are_left_out(self, source: Source) -> None:
+    def test_records_come_in_the_order_asked_for_and_others_are_left_out(self, source: DatasetView) -> None:
         assert ids(source, [999, 3, 1000, 500]) == [999, 3, 500]
 
-    def test_going_through_gives_the_same_numbers_from_anywhere(self, source: Source) -> None:
+    def test_going_through_gives_the_same_numbers_from_anywhere(self, source: DatasetView) -> None:
         assert scanned(source) == [(i, i) for i in range(1000)]
         assert scanned(source, 707) == [(i, i) for i in range(707, 1000)]
 
-    def test_sample_is_spread_and_as_large_as_asked(self, source: Source) -> None:
+    def test_sample_is_spread_and_as_large_as_asked(self, source: DatasetView) -> None:
         taken = [number for batch in source.sampled(128, ["id"]) for number in batch["id"].tolist()]
 
         assert len(taken) == len(set(taken)) == 128
@@ -170,7 +170,7 @@ class TestDamage:
     def test_file_that_is_gone_has_no_records_and_a_reason(self, tmp_path: Path) -> None:
         for at in range(2):
             datasets.plain(tmp_path / f"a-{at:05}-of-00002.tfrecord")
-        source = Source(tmp_path)
+        source = DatasetView(tmp_path)
         (tmp_path / "a-00001-of-00002.tfrecord").unlink()
 
         source.prepare(lambda done, total, unit: None)
@@ -181,13 +181,13 @@ class TestDamage:
 
 class TestBeforeCounting:
     def test_first_records_are_shown_at_once(self, tmp_path: Path) -> None:
-        source = Source(datasets.plain(tmp_path / "a.tfrecord"))
+        source = DatasetView(datasets.plain(tmp_path / "a.tfrecord"))
 
         assert source.count is None
         assert ids(source, [5, 0]) == [5, 0]
 
     def test_far_ones_have_to_wait(self, tmp_path: Path) -> None:
-        source = Source(datasets.plain(tmp_path / "a.tfrecord", records=5000))
+        source = DatasetView(datasets.plain(tmp_path / "a.tfrecord", records=5000))
 
         with pytest.raises(NotCountedError):
             source.rows([4999], ["id"])
@@ -208,7 +208,7 @@ class TestOtherPayloads:
 
     def test_pipe_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(StorageError, match="a pipe is read once"):
-            Source("-")
+            DatasetView("-")
 
     def test_empty_file_has_no_records(self, tmp_path: Path) -> None:
         (tmp_path / "a.tfrecord").write_bytes(b"")

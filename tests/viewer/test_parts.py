@@ -17,7 +17,7 @@ from recordkit import images, records
 from recordkit.columns import BytesColumn
 from recordkit.viewer import _media
 from recordkit.viewer._boxes import boxes_in
-from recordkit.viewer._dataset_view import Source
+from recordkit.viewer._dataset_view import DatasetView
 from recordkit.viewer._jobs import Job, Jobs
 from recordkit.viewer._tasks import Statistics, Verifying
 from recordkit.viewer._wire_layout import layout
@@ -217,7 +217,7 @@ class TestJobs:
 class TestWorks:
     def test_statistics_are_those_of_the_tool(self, tmp_path: Path) -> None:
         path = datasets.plain(tmp_path / "a.tfrecord")
-        source = Source(path)
+        source = DatasetView(path)
         source.prepare(lambda done, total, unit: None)
         work = Statistics(source, ["square", "name"], whole=True)
 
@@ -228,7 +228,7 @@ class TestWorks:
 
     def test_sample_of_few_records_is_exact(self, tmp_path: Path) -> None:
         path = datasets.plain(tmp_path / "a.tfrecord")
-        source = Source(path)
+        source = DatasetView(path)
         source.prepare(lambda done, total, unit: None)
         work = Statistics(source, ["square"], whole=False)
 
@@ -237,7 +237,7 @@ class TestWorks:
         assert (work.result()["rows"], work.result()["fields"]["square"]["max"]) == (1000, 999**2)
 
     def test_verifying_tells_the_files_what_is_wrong_with_them(self, tmp_path: Path) -> None:
-        source = Source(datasets.damaged(tmp_path / "a.tfrecord", lengths=False))
+        source = DatasetView(datasets.damaged(tmp_path / "a.tfrecord", lengths=False))
         work = Verifying(source)
 
         work.run(lambda done, total, unit: None)

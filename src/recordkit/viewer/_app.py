@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from ._boxes import Boxes
-    from ._cells import Room
-    from ._dataset_view import Row, Source
-    from ._file_view import Shard
+    from ._cells import CellLimits
+    from ._dataset_view import DatasetView, Row
+    from ._file_view import FileView
     from ._jobs import Job
 
 _STATIC: Final = Path(__file__).parent / "static"
@@ -52,25 +52,25 @@ _LARGE_AT_ONCE: Final = 2  # pictures that are made small
 _RAW: Final = "default-src 'none'; sandbox"
 
 
-def viewer_app(source: Source, token: str, *, hosts: Sequence[str] = LOOPBACK, jobs: Jobs | None = None) -> ASGIApp:
-    """Return the app that shows a source.
+def viewer_app(view: DatasetView, token: str, *, hosts: Sequence[str] = LOOPBACK, jobs: Jobs | None = None) -> ASGIApp:
+    """Return the app that shows a view.
 
     Args:
-        source: What to show.
+        view: What to show.
         token: What every path begins with.
         hosts: The names under which the server may be called.
         jobs: Where its background work is kept.
     """
-    return Guard(_Api(source, jobs or Jobs()).app(), token, hosts)
+    return Guard(_Api(view, jobs or Jobs()).app(), token, hosts)
 
 
 class _Api:
     """The answers, each a method."""
 
-    def __init__(self, source: Source, jobs: Jobs) -> None:
-        self._source = source
+    def __init__(self, view: DatasetView, jobs: Jobs) -> None:
+        self._view = view
         self._jobs = jobs
-        self._counting = jobs[jobs.start("count", Counting(source))]
+        self._counting = jobs[jobs.start("count", Counting(view))]
         self._few = threading.BoundedSemaphore(_LARGE_AT_ONCE)
         self._static = {path.name: path for path in _STATIC.iterdir() if path.suffix in _TYPES}
 
@@ -117,23 +117,23 @@ class _Api:
 
     def overview(self, _: Request) -> Response:
         """Return what the dataset is."""
-        return JSONResponse(overview(self._source) | {"counting": self._counting.report()})
+        return JSONResponse(overview(self._view) | {"counting": self._counting.report()})
 
     def files(self, request: Request) -> Response:
         """Return some of its files."""
-        return JSONResponse(files(self._source, _natural(request, "at"), _FIELDS_AT_ONCE))
+        return JSONResponse(files(self._view, _natural(request, "at"), _FIELDS_AT_ONCE))
 
     def fields(self, request: Request) -> Response:
         """Return some of its fields, those whose name has a word in it."""
         word, at = request.query_params.get("word", "").lower(), _natural(request, "at")
-        schema = self._source.schema
+        schema = self._view.schema
         names = [name for name in schema.names if word in name.lower()] if schema is not None else []
         shown = [self._declared(name) for name in names[at : at + _FIELDS_AT_ONCE]]
         return JSONResponse({"total": len(names), "fields": shown})
 
     def _declared(self, name: str) -> dict[str, Any]:
-        assert self._source.schema is not None
-        schema = self._source.schema
+        assert self._view.schema is not None
+        schema = self._view.schema
         steps = name in schema.sequences
         return {"name": name, "type": str(schema.sequences[name] if steps else schema.fields[name]), "steps": steps}
 
@@ -142,24 +142,24 @@ class _Api:
     @cached_property
     def _pictures(self) -> list[str]:
         """The fields that hold pictures, by their type or by the first record."""
-        schema = self._source.schema
+        schema = self._view.schema
         if schema is None:
             return []
         declared = [name for name in schema.names if _dtype(schema, name) in ("jpeg", "png")]
         maybe = [name for name in schema.fields if _dtype(schema, name) == "bytes"][:_MOST_FIELDS]
-        rows = self._source.rows([0], maybe) if maybe and not declared else []
+        rows = self._view.rows([0], maybe) if maybe and not declared else []
         values = rows[0].values or {} if rows else {}
         return declared or [name for name in maybe if cell(name, values.get(name), SMALL)["k"] == "picture"]
 
     @cached_property
     def _boxes(self) -> tuple[Boxes, ...]:
-        return boxes_in(self._source.schema, self._pictures)
+        return boxes_in(self._view.schema, self._pictures)
 
     def _names(self, request: Request) -> list[str]:
         """The fields that a page shows: those asked for, or pictures first and then the others."""
-        if self._source.schema is None:
+        if self._view.schema is None:
             return ["payload"]
-        known = self._source.schema.names
+        known = self._view.schema.names
         asked = [name for name in request.query_params.getlist("field") if name in set(known)][:_MOST_FIELDS]
         framed = {name for boxes in self._boxes for name in boxes.names}  # they are drawn over the picture
         pictures = self._pictures
@@ -168,7 +168,7 @@ class _Api:
     def records(self, request: Request) -> Response:
         """Return records: from a number on, a random sample, or some that a scan has found."""
         names, count = self._names(request), min(_natural(request, "count", 24), _MOST_ROWS)
-        at, total = _natural(request, "at"), self._source.count
+        at, total = _natural(request, "at"), self._view.count
         scan = self._scan(request)
         report: dict[str, Any] = {}
         if scan is not None:
@@ -180,8 +180,8 @@ class _Api:
             numbers = list(range(at, at + count if total is None else min(at + count, total)))
         needed = [*names, *(name for boxes in self._boxes for name in boxes.names if boxes.picture in names)]
         needed, shown = list(dict.fromkeys(needed)), []
-        for some in batched(numbers, self._source.at_once):
-            shown += [self._row(row, names, SMALL) for row in self._source.rows(some, needed)]
+        for some in batched(numbers, self._view.at_once):
+            shown += [self._row(row, names, SMALL) for row in self._view.rows(some, needed)]
         return JSONResponse({"fields": names, "rows": shown, "total": total, "scan": report or None})
 
     def _scan(self, request: Request) -> Job | None:
@@ -189,30 +189,30 @@ class _Api:
         return self._jobs[name] if name else None
 
     def _sampled(self, seed: str, count: int) -> list[int]:
-        total = self._source.count if self._source.count is not None else (self._source.ends or [0])[-1]
+        total = self._view.count if self._view.count is not None else (self._view.ends or [0])[-1]
         # A generator of its own, so that an address with a seed shows the same records again.
         return sorted(random.Random(seed).sample(range(total), min(count, total)))
 
-    def _row(self, row: Row, names: Sequence[str], room: Room) -> dict[str, Any]:
+    def _row(self, row: Row, names: Sequence[str], limits: CellLimits) -> dict[str, Any]:
         if row.values is None:
             return {"number": row.number, "error": row.error}
-        cells = [cell(name, row.values.get(name), room) for name in names]
+        cells = [cell(name, row.values.get(name), limits) for name in names]
         found = [(boxes.picture, boxes.of(row.values)) for boxes in self._boxes if boxes.picture in names]
         return {"number": row.number, "cells": cells, "boxes": {picture: each for picture, each in found if each}}
 
     def record(self, request: Request) -> Response:
         """Return one record in full."""
         number, at = request.path_params["number"], _natural(request, "at")
-        known = self._source.schema.names if self._source.schema is not None else ("payload",)
+        known = self._view.schema.names if self._view.schema is not None else ("payload",)
         names = known[at : at + _FIELDS_AT_ONCE]
         needed = [*names, *(name for boxes in self._boxes for name in boxes.names if boxes.picture in names)]
-        rows = self._source.rows([number], list(dict.fromkeys(needed)))
+        rows = self._view.rows([number], list(dict.fromkeys(needed)))
         if not rows:
             raise IndexError(number)
         row = self._row(rows[0], names, LARGE)
         facts = {"fields": [self._declared(n) if n in known and n != "payload" else {"name": n} for n in names]}
         where = self._place(number) if not at else {}
-        return JSONResponse(row | facts | where | {"total_fields": len(known), "total": self._source.count})
+        return JSONResponse(row | facts | where | {"total_fields": len(known), "total": self._view.count})
 
     def _place(self, number: int) -> dict[str, Any]:
         """Return where a record stands, and how it is laid out."""
@@ -227,9 +227,9 @@ class _Api:
         sizes = {"offset": chunk.file_offset, "bytes": chunk.nbytes, "payload": int(chunk.lengths[0])}
         return place | sizes | {"compression": shard.file.compression, "layout": layout(chunk)}
 
-    def _counted(self, number: int) -> tuple[Shard, int]:
+    def _counted(self, number: int) -> tuple[FileView, int]:
         """Return where a record is; later, if its file is still gone through to find out."""
-        shard, inside = self._source.place(number)
+        shard, inside = self._view.place(number)
         if shard.count is None:
             raise NotCountedError
         return shard, inside
@@ -249,12 +249,12 @@ class _Api:
     def _asked(self, request: Request) -> tuple[Any, dict[str, Any], str]:
         """Return the value that is asked for, and the others of its record that may be needed with it."""
         name = request.query_params.get("field", "")
-        schema = self._source.schema
+        schema = self._view.schema
         names = [name]
         if schema is not None:
             schema.select(name)
             names += [each for each in schema.fields if each.rpartition("/")[2] in ("sample_rate", "rate", "sr")][:4]
-        rows = self._source.rows([request.path_params["number"]], list(dict.fromkeys(names)))
+        rows = self._view.rows([request.path_params["number"]], list(dict.fromkeys(names)))
         values = rows[0].values or {} if rows else {}
         value = values.get(name)
         if isinstance(value, BytesColumn):
@@ -288,23 +288,23 @@ class _Api:
         """Start to filter and sort."""
         asked = request.query_params
         scan = Scan(
-            self._source, asked.get("where", ""), asked.get("sort", ""), descending=asked.get("order") == "descending"
+            self._view, asked.get("where", ""), asked.get("sort", ""), descending=asked.get("order") == "descending"
         )
         return JSONResponse({"job": self._jobs.start("scan", scan, _BUDGET)})
 
     def statistics(self, request: Request) -> Response:
         """Start to look at what fields are like."""
-        schema = self._source.schema
+        schema = self._view.schema
         names = request.query_params.getlist("field")[:_MOST_STATISTICS]
         if schema is None:
             raise IndexError
         schema.select(*names)
-        work = Statistics(self._source, names, whole=request.query_params.get("whole") == "yes")
+        work = Statistics(self._view, names, whole=request.query_params.get("whole") == "yes")
         return JSONResponse({"job": self._jobs.start("statistics", work, _BUDGET)})
 
     def verify(self, _: Request) -> Response:
         """Start to look at every byte."""
-        return JSONResponse({"job": self._jobs.start("verify", Verifying(self._source))})
+        return JSONResponse({"job": self._jobs.start("verify", Verifying(self._view))})
 
     def job(self, request: Request) -> Response:
         """Return how far a job is."""
@@ -326,7 +326,7 @@ class _Api:
         return JSONResponse(job.report())
 
 
-def _damaged(shard: Shard, inside: int, error: CorruptRecordError) -> tuple[int, bytes]:
+def _damaged(shard: FileView, inside: int, error: CorruptRecordError) -> tuple[int, bytes]:
     """Return where a record stands that is not sound, and its bytes; none if that cannot be told."""
     try:
         return shard.damaged_frame(inside, error)

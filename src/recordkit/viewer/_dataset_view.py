@@ -1,4 +1,4 @@
-"""Source: the dataset that is looked at. Numbers go in, rows and batches come out, whatever is damaged between them."""
+"""DatasetView: the records of a dataset by number, as rows and batches, whatever damage is between them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from recordkit.dataset import open as open_dataset
 from recordkit.errors import CorruptRecordError, RecordKitError, SchemaError, StorageError
 from recordkit.storage import Damage
 
-from ._file_view import Shard
+from ._file_view import FileView
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -55,7 +55,7 @@ class NotCountedError(Exception):
     """Where this record is will be known when counting has come so far."""
 
 
-class Source:
+class DatasetView:
     """A dataset that is looked at, in many threads.
 
     Args:
@@ -71,7 +71,7 @@ class Source:
         if self.summary.bytes is None:
             message = f"{self.summary.name}: a pipe is read once, and cannot be looked around in\n  Save it to a file."
             raise StorageError(message)
-        self.shards = [Shard(file, self._records.stack) for file in self.dataset.shards]
+        self.shards = [FileView(file, self._records.stack) for file in self.dataset.shards]
         self._ready = threading.Condition()
         self._ends: list[int] | None = None  # when all are known
         self.problem: str | None = None
@@ -115,7 +115,7 @@ class Source:
                 self._prepare(shard, lambda at=at: tell(at, len(self.shards), "files"))  # type: ignore[misc]
         tell(len(self.shards), len(self.shards), "files")
 
-    def _prepare(self, shard: Shard, step: Callable[[], object]) -> None:
+    def _prepare(self, shard: FileView, step: Callable[[], object]) -> None:
         try:
             shard.prepare(step)
         except (RecordKitError, OSError, ValueError) as error:
@@ -125,7 +125,7 @@ class Source:
         with self._ready:
             self._ready.notify_all()
 
-    def place(self, number: int) -> tuple[Shard, int]:
+    def place(self, number: int) -> tuple[FileView, int]:
         """Return the file that a record is in, and the record's number there.
 
         Raises:
@@ -159,7 +159,7 @@ class Source:
 
     # --- What is in them
 
-    def making(self, names: Sequence[str], shard: Shard | None = None) -> BatchDecoder | None:
+    def making(self, names: Sequence[str], shard: FileView | None = None) -> BatchDecoder | None:
         """Return what makes columns of these fields; None if the payloads are no Examples."""
         if self.schema is None:
             return None
@@ -172,7 +172,7 @@ class Source:
     def rows(self, numbers: Sequence[int], names: Sequence[str]) -> list[Row]:
         """Return records by their numbers, in the order given; those that do not exist are left out."""
         self._wait_for(max(numbers, default=0))
-        placed: dict[int, tuple[Shard, list[tuple[int, int]]]] = {}
+        placed: dict[int, tuple[FileView, list[tuple[int, int]]]] = {}
         for number in numbers:
             try:
                 shard, inside = self.place(number)
@@ -182,7 +182,7 @@ class Source:
         found = {row.number: row for shard, pairs in placed.values() for row in self._rows_of(shard, pairs, names)}
         return [found[number] for number in numbers if number in found]
 
-    def _rows_of(self, shard: Shard, pairs: list[tuple[int, int]], names: Sequence[str]) -> list[Row]:
+    def _rows_of(self, shard: FileView, pairs: list[tuple[int, int]], names: Sequence[str]) -> list[Row]:
         numbers = np.array([inside for _, inside in pairs], np.int64)
         try:
             part = shard.part(numbers) if shard.count is not None else _head_of(shard, numbers)
@@ -196,14 +196,14 @@ class Source:
                 return [row for pair in pairs for row in self._rows_of(shard, [pair], names)]
             return [self._alone(shard, *pairs[0], names, error)]
 
-    def _values(self, shard: Shard, part: RecordRange, names: Sequence[str]) -> list[dict[str, Any]]:
+    def _values(self, shard: FileView, part: RecordRange, names: Sequence[str]) -> list[dict[str, Any]]:
         making = self.making(names, shard)
         if making is None:
             return [{"payload": payload} for payload in part.chunk]
         batch: Batch = making.batch(part, 0, len(part.chunk))
         return [{name: row.get(name) for name in names} for row in batch.rows()]
 
-    def _alone(self, shard: Shard, number: int, inside: int, names: Sequence[str], error: Exception) -> Row:
+    def _alone(self, shard: FileView, number: int, inside: int, names: Sequence[str], error: Exception) -> Row:
         """Return a record that cannot be shown as it should be: field by field, if it is sound."""
         try:
             part = shard.one(inside)
@@ -242,7 +242,7 @@ class Source:
                     yield batch, inside[rows] + start, int(inside[rows.stop - 1]) + start + 1
             yield Batch({}, 0), np.empty(0, np.int64), end
 
-    def _good(self, shard: Shard, part: RecordRange, names: Sequence[str]) -> Iterator[tuple[Batch, slice]]:
+    def _good(self, shard: FileView, part: RecordRange, names: Sequence[str]) -> Iterator[tuple[Batch, slice]]:
         making = self.making(names, shard)
         if making is None:
             message = "these records have no fields: they are read as payloads"
@@ -282,7 +282,7 @@ def batched(numbers: Sequence[int], size: int) -> Iterator[Sequence[int]]:
         yield numbers[start : start + size]
 
 
-def _head_of(shard: Shard, numbers: NDArray[np.int64]) -> RecordRange | None:
+def _head_of(shard: FileView, numbers: NDArray[np.int64]) -> RecordRange | None:
     part = shard.first(int(numbers.max()) + 1)
     if part is None:
         raise NotCountedError

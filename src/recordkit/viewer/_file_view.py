@@ -35,7 +35,7 @@ _MOST_DAMAGE: Final = 1000  # places of one file that are remembered
 _BLOCKED: Final = 64  # attempts in a row to get past damage
 
 
-class Shard:
+class FileView:
     """One file of a dataset.
 
     Attributes:
@@ -181,7 +181,7 @@ class Shard:
                 blocked += 1
 
 
-class _Span(NamedTuple):
+class _SoundRun(NamedTuple):
     """Consecutive sound records: the number of the first, and where it stands."""
 
     first: int
@@ -198,7 +198,7 @@ class _Walked:
     def __init__(self, file: RecordFile) -> None:
         self._file = LocalFile(file.file.path) if isinstance(file.file, LocalFile) else file.file
         self._compression = file.compression
-        self._spans: list[_Span] = []
+        self._spans: list[_SoundRun] = []
         self._damaged: dict[int, Damage] = {}  # by the number of the record
         self._recent: OrderedDict[int, Chunk] = OrderedDict()
         self._lock = threading.Lock()
@@ -214,14 +214,14 @@ class _Walked:
                     self._damaged.setdefault(item.record, item)
                 self.count = max(self.count, item.next_record)
             else:
-                self._spans.append(_Span(item.first_record, item.file_offset))
+                self._spans.append(_SoundRun(item.first_record, item.file_offset))
                 self.count = item.first_record + len(item)
 
     def chunks(self, first: int) -> Iterator[Chunk]:
         """Yield the records from number `first` on."""
         at = int(np.searchsorted([span.first for span in self._spans], first, side="right")) - 1
         # What comes out of a decompressor can only be gone through from the front.
-        span = self._spans[at] if self._compression is None and at >= 0 else _Span(0, 0)
+        span = self._spans[at] if self._compression is None and at >= 0 else _SoundRun(0, 0)
         for item in walk(self._file, self._compression, offset=span.offset, record=span.first):
             if not isinstance(item, Damage) and item.first_record + len(item) > first:
                 yield item.slice(max(0, first - item.first_record), len(item))

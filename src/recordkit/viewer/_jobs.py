@@ -29,7 +29,7 @@ class Work(Protocol):
         """Return what is known so far."""
 
 
-class _Enough(Exception):  # noqa: N818 - it is no error
+class _JobEnded(Exception):  # noqa: N818 - it is no error
     """The budget is used up, or the user has seen enough."""
 
     def __init__(self, state: State) -> None:
@@ -66,7 +66,7 @@ class Job:
         try:
             self.work.run(lambda done, total, unit: self._tell(end, done, total, unit))
             self.state = "done"
-        except _Enough as enough:
+        except _JobEnded as enough:
             self.state = enough.state
         except Exception as error:  # shown on the page; the server goes on
             self.words = str(error) if isinstance(error, RecordKitError | ValueError) else repr(error)
@@ -76,10 +76,10 @@ class Job:
         self._progress = done, total, unit
         if self._stop.is_set():
             state: State = "stopped"
-            raise _Enough(state)
+            raise _JobEnded(state)
         if end is not None and time.monotonic() > end:
             state = "paused"
-            raise _Enough(state)
+            raise _JobEnded(state)
 
     def stop(self) -> None:
         """Ask it to end; it does so at its next step."""

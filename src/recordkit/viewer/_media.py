@@ -55,6 +55,11 @@ def picture_size(data: bytes) -> tuple[int, int, int] | None:
         return None
 
 
+def can_be_small(data: bytes, size: tuple[int, int, int] | None) -> bool:
+    """Tell whether `small_picture` has something to return for a picture of this size."""
+    return len(data) <= SMALL_PICTURE or (size is not None and size[0] * size[1] <= _MOST_PIXELS)
+
+
 def small_picture(data: bytes) -> tuple[bytes, str] | None:
     """Return a picture small enough to show many of, and its media type; None if there is no way to make one."""
     kind = media_type(data)

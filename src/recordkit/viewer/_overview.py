@@ -10,19 +10,19 @@ from recordkit.errors import RecordKitError
 if TYPE_CHECKING:
     from recordkit.storage import Damage
 
-    from ._dataset_view import Source
-    from ._file_view import Shard
+    from ._dataset_view import DatasetView
+    from ._file_view import FileView
 
 _MOST_BARS: Final = 400
 _MOST_DAMAGE: Final = 200
 _MOST_SPOTS: Final = 100
 
 
-def overview(source: Source) -> dict[str, Any]:
+def overview(view: DatasetView) -> dict[str, Any]:
     """Return what a dataset is. Nothing is read for it that is not known already."""
-    summary, shards = source.summary, source.shards
+    summary, shards = view.summary, view.shards
     sizes = [shard.size for shard in shards]
-    firsts = [0, *source.ends]
+    firsts = [0, *view.ends]
     damage = [
         _damage(each, firsts[at] + shard.number(each) if at < len(firsts) else None)
         for at, shard in enumerate(shards)
@@ -31,24 +31,24 @@ def overview(source: Source) -> dict[str, Any]:
     return {
         "name": summary.name,
         "title": Path(summary.name).name or summary.name,
-        "records": source.count,
-        "counted": (source.ends or [0])[-1],
+        "records": view.count,
+        "counted": (view.ends or [0])[-1],
         "bytes": sum(sizes),
         "files": summary.files,
         "compression": _compression(shards),
-        "bars": _bars(source, sizes),
+        "bars": _bars(view, sizes),
         "damage": damage[:_MOST_DAMAGE],
         "damaged": len(damage),
-        "fields": len(source.schema.names) if source.schema is not None else None,
-        "sequences": bool(source.schema is not None and source.schema.sequences),
-        "problem": source.problem,
+        "fields": len(view.schema.names) if view.schema is not None else None,
+        "sequences": bool(view.schema is not None and view.schema.sequences),
+        "problem": view.problem,
         "lineage": list(summary.lineage[:20]),
-        "left_out": [{"name": path.name, "reason": reason} for path, reason in source.dataset.left_out[:20]],
+        "left_out": [{"name": path.name, "reason": reason} for path, reason in view.dataset.left_out[:20]],
         "splits": dict(summary.splits),
     }
 
 
-def _compression(shards: list[Shard]) -> str:
+def _compression(shards: list[FileView]) -> str:
     """Return how the first file is compressed: the others are not opened for it."""
     try:
         return (shards[0].file.compression or "plain") if shards else "plain"
@@ -56,9 +56,9 @@ def _compression(shards: list[Shard]) -> str:
         return "unreadable"
 
 
-def _bars(source: Source, sizes: list[int]) -> list[dict[str, Any]]:
+def _bars(view: DatasetView, sizes: list[int]) -> list[dict[str, Any]]:
     """Return the files as bars; where there are very many, several files are one."""
-    shards, ends = source.shards, source.ends
+    shards, ends = view.shards, view.ends
     step = -(-len(shards) // _MOST_BARS) or 1
     bars = []
     for start in range(0, len(shards), step):
@@ -79,7 +79,7 @@ def _bars(source: Source, sizes: list[int]) -> list[dict[str, Any]]:
     return bars
 
 
-def _spots(shard: Shard, size: int) -> list[float]:
+def _spots(shard: FileView, size: int) -> list[float]:
     """Return where in a file its damage is, from 0 to 1."""
     found = {round(each.offset / max(1, size), 3) for each in list(shard.damage.values()) if not each.raw}
     return sorted(spot for spot in found if spot <= 1)[:_MOST_SPOTS]
@@ -95,11 +95,11 @@ def _damage(damage: Damage, number: int | None) -> dict[str, Any]:
     }
 
 
-def files(source: Source, at: int, count: int) -> dict[str, Any]:
+def files(view: DatasetView, at: int, count: int) -> dict[str, Any]:
     """Return some of the files, each with what is known of it."""
-    ends = source.ends
+    ends = view.ends
     shown = []
-    for number, shard in enumerate(source.shards[at : at + count], at):
+    for number, shard in enumerate(view.shards[at : at + count], at):
         first = ends[number - 1] if number and number <= len(ends) else 0
         shown.append(
             {
@@ -111,4 +111,4 @@ def files(source: Source, at: int, count: int) -> dict[str, Any]:
                 "walked": shard.walked,
             }
         )
-    return {"total": len(source.shards), "files": shown}
+    return {"total": len(view.shards), "files": shown}

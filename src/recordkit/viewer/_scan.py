@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from recordkit.columns import Batch, Column
 
-    from ._dataset_view import Source
+    from ._dataset_view import DatasetView
     from ._jobs import Tell
 
 _MOST_FOUND: Final = 1_000_000
@@ -27,7 +27,7 @@ class Scan:
     """Goes through all records, and gathers the numbers of those that are wanted.
 
     Args:
-        source: What is looked at.
+        view: What is looked at.
         where: A filter; empty for all records.
         sort: The field to order them by; empty for their own order.
         descending: Whether the greatest come first.
@@ -37,16 +37,16 @@ class Scan:
         SchemaError: The filter or the order makes no sense for these fields.
     """
 
-    def __init__(self, source: Source, where: str = "", sort: str = "", *, descending: bool = False) -> None:
-        if source.schema is None:
+    def __init__(self, view: DatasetView, where: str = "", sort: str = "", *, descending: bool = False) -> None:
+        if view.schema is None:
             message = "these records have no fields, and so cannot be filtered or sorted"
             raise SchemaError(message)
-        self._source = source
+        self._view = view
         self._where = Expression(where) if where.strip() else None
         if self._where is not None:
-            self._where.check(source.schema)
+            self._where.check(view.schema)
         if sort:
-            source.schema.select(sort)  # which says so in words if there is none
+            view.schema.select(sort)  # which says so in words if there is none
         self._names = tuple(dict.fromkeys([*(self._where.names if self._where else ()), *([sort] if sort else ())]))
         self._sort = sort
         self._first = First(_MOST_SORTED, descending=descending) if sort else None
@@ -57,11 +57,11 @@ class Scan:
 
     def run(self, tell: Tell) -> None:
         """Go on through the records."""
-        for batch, numbers, at in self._source.batches(self._at, self._names):
+        for batch, numbers, at in self._view.batches(self._at, self._names):
             if len(batch):
                 self._take(batch, numbers)
             self._at = at
-            tell(at, self._source.count, "records")
+            tell(at, self._view.count, "records")
 
     def _take(self, batch: Batch, numbers: NDArray[np.int64]) -> None:
         mask = self._where.mask(batch) if self._where is not None else np.ones(len(batch), np.bool_)

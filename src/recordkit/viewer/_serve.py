@@ -30,15 +30,15 @@ class Server:
     def __init__(self, where: Any, *, host: str, port: int, token: str | None, split: str | None, hosts: Sequence[str]):
         uvicorn = _uvicorn()
         from ._app import viewer_app
-        from ._dataset_view import Source
+        from ._dataset_view import DatasetView
         from ._jobs import Jobs
 
-        source = Source(where, split=split)
+        view = DatasetView(where, split=split)
         token = token or secrets.token_urlsafe(18)
         self._jobs = Jobs()
         self._socket = _listening(host, port)
         named = f"[{host}]" if ":" in host else host
-        app = viewer_app(source, token, hosts=(*_LOOPBACK, named, *hosts), jobs=self._jobs)
+        app = viewer_app(view, token, hosts=(*_LOOPBACK, named, *hosts), jobs=self._jobs)
         self.address = f"http://{named}:{self._socket.getsockname()[1]}/{token}/"
         config = uvicorn.Config(
             app,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from recordkit.columns import Batch
     from recordkit.tools import Verified
 
-    from ._dataset_view import Source
+    from ._dataset_view import DatasetView
     from ._jobs import Tell
 
 _SAMPLE: Final = 4096
@@ -27,33 +27,33 @@ _MOST_SHOWN: Final = 200
 class Counting:
     """Counts the records of every file."""
 
-    def __init__(self, source: Source) -> None:
-        self._source = source
+    def __init__(self, view: DatasetView) -> None:
+        self._view = view
 
     def run(self, tell: Tell) -> None:
         """Count those that are not counted yet."""
-        self._source.prepare(tell)
+        self._view.prepare(tell)
 
     def result(self) -> dict[str, Any]:
         """Return how many there are as far as that is known."""
-        return {"records": self._source.count}
+        return {"records": self._view.count}
 
 
 class Statistics:
     """What fields are like: of a sample at once, of all records if that is asked for.
 
     Args:
-        source: What is looked at.
+        view: What is looked at.
         names: The fields.
         whole: Whether to look at all records.
     """
 
-    def __init__(self, source: Source, names: Sequence[str], *, whole: bool) -> None:
-        assert source.schema is not None
-        self._source = source
+    def __init__(self, view: DatasetView, names: Sequence[str], *, whole: bool) -> None:
+        assert view.schema is not None
+        self._view = view
         self._names = list(names)
         self._whole = whole
-        self._gathered = {name: Accumulator(source.schema.select(name)) for name in names}
+        self._gathered = {name: Accumulator(view.schema.select(name)) for name in names}
         self._failed: dict[str, str] = {}
         self._rows = 0
         self._at = 0
@@ -62,14 +62,14 @@ class Statistics:
     def run(self, tell: Tell) -> None:
         """Go on through the records."""
         if not self._whole:
-            for batch in self._source.sampled(_SAMPLE, self._names):
+            for batch in self._view.sampled(_SAMPLE, self._names):
                 self._add(batch)
-                tell(self._rows, min(_SAMPLE, self._source.count or _SAMPLE), "records")
+                tell(self._rows, min(_SAMPLE, self._view.count or _SAMPLE), "records")
             return
-        for batch, _, at in self._source.batches(self._at, self._names):
+        for batch, _, at in self._view.batches(self._at, self._names):
             self._add(batch)
             self._at = at
-            tell(at, self._source.count, "records")
+            tell(at, self._view.count, "records")
 
     def _add(self, batch: Batch) -> None:
         if not len(batch):
@@ -97,15 +97,15 @@ class Statistics:
 class Verifying:
     """Looks at every byte."""
 
-    def __init__(self, source: Source) -> None:
-        self._source = source
+    def __init__(self, view: DatasetView) -> None:
+        self._view = view
         self._report: Verified | None = None
 
     def run(self, tell: Tell) -> None:
         """Verify all files, from the first on: what was begun cannot be gone on with."""
         with progress.reporting(lambda report: tell(report.done, report.total, report.unit)):
-            report = tools.verify(self._source.where)
-        shards = {shard.file.name: shard for shard in self._source.shards}
+            report = tools.verify(self._view.where)
+        shards = {shard.file.name: shard for shard in self._view.shards}
         for file in report.files:
             for damage in file.damage:
                 if file.path in shards:
