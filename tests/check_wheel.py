@@ -13,7 +13,7 @@ def main(folder: str) -> int:
     """Check the newest wheel and say what it weighs."""
     wheel = max(Path(folder).glob("recordkit-*.whl"), key=lambda path: path.stat().st_mtime)
     names = zipfile.ZipFile(wheel).namelist()
-    for needed in ("recordkit/py.typed", "recordkit/_core.pyi", "recordkit/records.py"):
+    for needed in ("recordkit/py.typed", "recordkit/_core.pyi", "recordkit/records/__init__.py"):
         if needed not in names:
             print(f"{wheel.name} lacks {needed}")
             return 1

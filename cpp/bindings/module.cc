@@ -2,7 +2,7 @@
 
 NB_MODULE(_core, m) {
   m.doc() =
-      "The C++ core of recordkit: facts and hot loops. Its users are records.py, examples.py, schema and "
+      "The C++ core of recordkit: facts and hot loops. Its users are records, examples, schema and "
       "storage.";
   // An object in a global of the user's program lives until the interpreter is gone; that is no leak to warn
   // about.

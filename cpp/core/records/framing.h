@@ -23,7 +23,7 @@ inline constexpr uint64_t kHeaderSize = 12;
 inline constexpr uint64_t kFooterSize = 4;
 inline constexpr uint64_t kFrameSize = kHeaderSize + kFooterSize;
 
-// What can be wrong with a record. records.py has the text for each, in this order.
+// What can be wrong with a record. records/_framing.py has the text for each, in this order.
 enum class Fault : uint8_t {
   none,
   torn_header,      // the file ends inside the 12-byte header

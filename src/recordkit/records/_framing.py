@@ -15,7 +15,6 @@ from math import comb
 from typing import IO, TYPE_CHECKING, Any, Final, Literal, cast
 
 from recordkit import _core
-from recordkit._core import Chunk
 from recordkit.errors import CorruptRecordError, record_place
 from recordkit.filesystems import REPLACE_BY_RENAMING, cut_short, mapped_at_most, name_of, read_piece
 
@@ -26,20 +25,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Buffer
 
-__all__ = [
-    "Chunk",
-    "Diagnosis",
-    "Found",
-    "Lost",
-    "Reader",
-    "Salvage",
-    "chunk",
-    "diagnose",
-    "pack",
-    "pack_many",
-    "salvage",
-    "scan",
-]
+    from recordkit._core import Chunk
+
 
 NO_LIMIT = 2**64 - 1
 LARGE_BYTES = 16 << 20  # where payloads are only checked, a longer one is read a piece at a time
