@@ -4,28 +4,12 @@ Payloads become columns and columns payloads; features are appended, dropped and
 counts, not dtypes and shapes: that is `recordkit.schema`. The format is written down in docs/format/examples.md.
 """
 
-from ._decode import (
-    EMPTY,
-    MISSING,
-    NO_KIND,
-    PRESENT,
-    Decoded,
-    Decoder,
-    Feature,
-    FeatureFacts,
-    Finding,
-    Kind,
-    Survey,
-    Unread,
-    Values,
-    cut,
-    edit,
-    encode,
-    lint,
-    survey,
-)
+from ._decode import Decoded, Decoder, Feature, Unread
+from ._encode import edit, encode
 from ._messages import other_message
+from ._survey import FeatureFacts, Finding, Survey, lint, survey
 from ._tensorproto import TENSOR_DTYPES, parse_tensor, serialize_tensor
+from ._values import EMPTY, MISSING, NO_KIND, PRESENT, Kind, Values, cut
 
 __all__ = [
     "EMPTY",

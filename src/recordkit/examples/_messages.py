@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from recordkit import records
 
-from . import _decode as examples
+from ._survey import lint
+from ._survey import survey as survey_of
 
 if TYPE_CHECKING:
     from recordkit.examples import Survey
@@ -29,7 +30,7 @@ def other_message(chunk: Chunk, survey: Survey) -> str | None:
         survey: What the wire says of all of them, taken for Examples.
 
     >>> chunk = records.pack_many([b"one", b"two"])
-    >>> other_message(chunk, examples.survey(chunk))
+    >>> other_message(chunk, survey_of(chunk))
     'text'
     """
     found = {**survey.features, **survey.lists}
@@ -53,15 +54,15 @@ def other_message(chunk: Chunk, survey: Survey) -> str | None:
 def _are_of_others(payloads: list[bytes]) -> bool:
     """Tell whether no record with features is an Example as anyone writes it."""
     kinds: dict[int, set[str]] = {}
-    for finding in examples.lint(payloads):
+    for finding in lint(payloads):
         kinds.setdefault(finding.record, set()).add(finding.kind)
-    bare = [bool(examples.survey(records.pack_many([payload])).features) for payload in payloads]
+    bare = [bool(survey_of(records.pack_many([payload])).features) for payload in payloads]
     return any(bare) and all(kinds.get(number, set()) >= _OF_OTHERS for number, has in enumerate(bare) if has)
 
 
 def _is_list_with_context(payload: bytes) -> bool:
     """Tell whether a payload is a list of Examples: it passes for an Example whose features have no values."""
-    inner = examples.survey(records.pack_many(_first_fields(payload)))
+    inner = survey_of(records.pack_many(_first_fields(payload)))
     return inner.message == "Example" and any(each.kinds for each in inner.features.values())
 
 

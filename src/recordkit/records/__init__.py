@@ -6,28 +6,21 @@ The format is written down in docs/format/records.md.
 
 from recordkit._core import Chunk
 
+from ._diagnose import Diagnosis, diagnose
 from ._framing import (
     CHANGED,
     CHUNK_BYTES,
     LARGE_BYTES,
     NO_LIMIT,
-    Diagnosis,
-    Found,
-    Lost,
-    Reader,
-    Salvage,
     before_it,
     chunk,
     corrupt,
-    cut_short,
-    diagnose,
     pack,
     pack_many,
-    read_piece,
-    salvage,
     scan,
-    written_over,
 )
+from ._reader import Reader
+from ._salvage import Found, Lost, Salvage, salvage
 
 __all__ = [
     "CHANGED",
@@ -43,12 +36,9 @@ __all__ = [
     "before_it",
     "chunk",
     "corrupt",
-    "cut_short",
     "diagnose",
     "pack",
     "pack_many",
-    "read_piece",
     "salvage",
     "scan",
-    "written_over",
 ]

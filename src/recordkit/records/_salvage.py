@@ -1,0 +1,120 @@
+"""Salvage: the intact records of damaged bytes, and the ranges that are lost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from recordkit import _core
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+
+@dataclass(frozen=True)
+class Found:
+    """A record that can be shown to be intact.
+
+    Attributes:
+        offset: Where its frame starts.
+        length: The length of its payload.
+        how: `"sound"`, or `"bad_length_crc"` where the length's checksum is damaged and the payload's confirms both.
+        nested: Whether it stands inside the payload of a damaged record, and so may not be a record of this file.
+        repeats: The number of an earlier record with the same length and bytes, if there is one: a block that was
+            written twice shows like this, and so do records that were equal from the start.
+    """
+
+    offset: int
+    length: int
+    how: Literal["sound", "bad_length_crc"]
+    nested: bool
+    repeats: int | None = None
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A range of bytes that belongs to no intact record.
+
+    Attributes:
+        offset: Where it starts.
+        length: How many bytes.
+        kind: `"bad_length"`, `"bad_payload"`, `"torn"` or `"zeros"`.
+        record: How many records were found before it.
+    """
+
+    offset: int
+    length: int
+    kind: Literal["bad_length", "bad_payload", "torn", "zeros"]
+    record: int
+
+    def __str__(self) -> str:
+        end = self.offset + self.length
+        return f"bytes {self.offset}…{end - 1}, behind {self.record} records: {self._words()}"
+
+    def _words(self) -> str:
+        if self.kind == "zeros":
+            return f"{self.length} zero bytes (an unclean shutdown?)"
+        if self.kind == "bad_payload":
+            return "the payload or its checksum is damaged"
+        if self.kind == "torn":
+            return f"{self.length} bytes of a record that was never finished"
+        return "the length of a record is damaged, or bytes were put in or taken out"
+
+
+@dataclass(frozen=True)
+class Salvage:
+    """What `salvage` found.
+
+    Attributes:
+        found: Every record that is intact, in the order of the file.
+        lost: The ranges of bytes that belong to none.
+    """
+
+    found: tuple[Found, ...]
+    lost: tuple[Lost, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether the data is sound records and nothing else."""
+        return not self.lost and all(record.how == "sound" for record in self.found)
+
+
+_HOW: tuple[Literal["sound", "bad_length_crc"], ...] = ("sound", "bad_length_crc")
+_LOST: tuple[Literal["bad_length", "bad_payload", "torn", "zeros"], ...] = (
+    "bad_length",
+    "bad_payload",
+    "torn",
+    "zeros",
+)
+
+
+def salvage(data: Buffer, *, nested: bool = True) -> Salvage:
+    """Return every record of a damaged file that can be shown to be intact, and what is lost.
+
+    Args:
+        data: The bytes of a whole, uncompressed file.
+        nested: Whether to list records that stand inside the payload of a damaged one.
+
+    >>> from recordkit.records import pack
+    >>> good, bad = pack(b"good"), bytearray(pack(b"bad!"))
+    >>> bad[13] ^= 1
+    >>> rescued = salvage(good + bytes(bad) + good)
+    >>> [record.offset for record in rescued.found], rescued.found[1].repeats
+    ([0, 40], 0)
+    >>> print(rescued.lost[0])
+    bytes 20…39, behind 1 records: the payload or its checksum is damaged
+    """
+    view = memoryview(data).cast("B")
+    found, lost, _, _ = _core.salvage(view)
+    if not nested:
+        found = [record for record in found if not record[3]]
+    firsts: dict[tuple[int, bytes], int] = {}
+    records = []
+    for number, (offset, length, how, inside) in enumerate(found):
+        # Length and stored checksum decide nearly always; the bytes are compared before anything is claimed.
+        end = offset + 12 + length
+        first = firsts.setdefault((length, bytes(view[end : end + 4])), number)
+        earlier = found[first][0] + 12
+        same = first != number and view[earlier : earlier + length] == view[offset + 12 : end]
+        records.append(Found(offset, length, _HOW[how], inside, first if same else None))
+    return Salvage(tuple(records), tuple(Lost(start, size, _LOST[what], before) for start, size, what, before in lost))
