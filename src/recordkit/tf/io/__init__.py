@@ -1,4 +1,4 @@
-"""`tf.io`: files of records, parsing, and bytes to tensors and back, under TensorFlow's names.
+"""`tf.io`: writing records, parsing them, and conversions between bytes and tensors.
 
 >>> from recordkit import tf
 >>> tf.io.parse_single_example(b"", {"tags": tf.io.VarLenFeature(tf.string)})["tags"].shape

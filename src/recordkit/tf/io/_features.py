@@ -1,4 +1,4 @@
-"""Feature descriptions: what `parse_example` is told of each feature."""
+"""Feature descriptions: how `parse_example` reads each feature."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class _Described:
-    """Dtypes may be given by name, shapes as lists; both are kept so that descriptions can be compared quickly."""
+    """The base of descriptions. Names become dtypes, and lists tuples, so that descriptions compare quickly."""
 
     __slots__ = ()
 
@@ -34,7 +34,7 @@ _TUPLES = (("shape", _tuple), ("index_key", _tuple), ("size", _tuple), ("partiti
 
 @dataclass(frozen=True, slots=True)
 class FixedLenFeature(_Described):
-    """As many values as `shape` has, in every record; `default_value` where a record has none.
+    """The number of values in `shape`, in every record; `default_value` where a record has none.
 
     >>> from recordkit import tf
     >>> tf.io.FixedLenFeature([2], tf.int64)
@@ -55,7 +55,7 @@ class VarLenFeature(_Described):
 
 @dataclass(frozen=True, slots=True)
 class SparseFeature(_Described):
-    """Values in one feature and their places in others; parsed to a SparseTensor of the size given."""
+    """Values in one feature and their indices in others; parsed to a SparseTensor of the given size."""
 
     index_key: str | Sequence[str]
     value_key: str
@@ -66,7 +66,7 @@ class SparseFeature(_Described):
 
 @dataclass(frozen=True, slots=True)
 class FixedLenSequenceFeature(_Described):
-    """Any number of items of one shape; in a batch, shorter ones are filled up with `default_value`."""
+    """Any number of items of one shape; in a batch, shorter sequences are padded with `default_value`."""
 
     shape: Any
     dtype: DTypeLike
@@ -75,38 +75,28 @@ class FixedLenSequenceFeature(_Described):
 
 
 @dataclass(frozen=True, slots=True)
-class RowSplits:
+class _Partition:
+    key: str
+
+
+class RowSplits(_Partition):
     """The feature that holds where rows start, and where the last ends."""
 
-    key: str
 
-
-@dataclass(frozen=True, slots=True)
-class RowLengths:
+class RowLengths(_Partition):
     """The feature that holds the lengths of rows."""
 
-    key: str
 
-
-@dataclass(frozen=True, slots=True)
-class RowStarts:
+class RowStarts(_Partition):
     """The feature that holds where rows start."""
 
-    key: str
 
-
-@dataclass(frozen=True, slots=True)
-class RowLimits:
+class RowLimits(_Partition):
     """The feature that holds where rows end."""
 
-    key: str
 
-
-@dataclass(frozen=True, slots=True)
-class ValueRowIds:
-    """The feature that holds the row of every value."""
-
-    key: str
+class ValueRowIds(_Partition):
+    """The feature that holds the row of each value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +111,14 @@ Partition: TypeAlias = RowSplits | RowLengths | RowStarts | RowLimits | ValueRow
 
 @dataclass(frozen=True)
 class RaggedFeature(_Described):
-    """Any number of values, in rows that other features tell; parsed to a RaggedTensor.
+    """Any number of values, in rows that other features describe; parsed to a RaggedTensor.
 
     Attributes:
         dtype: The dtype of the values.
-        value_key: The feature that holds the values; by default the name it is asked for by.
-        partitions: How the values are put in rows, outermost first.
+        value_key: The feature that holds the values; by default the name in the description.
+        partitions: How the values are split into rows, outermost first.
         row_splits_dtype: The dtype of the splits: int32 or int64.
-        validate: Not used: rows that do not fit the values are always an error.
+        validate: Not used: rows that do not match the values are always an error.
     """
 
     dtype: DTypeLike
@@ -137,7 +127,7 @@ class RaggedFeature(_Described):
     row_splits_dtype: DType = int32
     validate: bool = False
 
-    # As TensorFlow nests them.
+    # Nested as in TensorFlow.
     RowSplits: ClassVar = RowSplits
     RowLengths: ClassVar = RowLengths
     RowStarts: ClassVar = RowStarts

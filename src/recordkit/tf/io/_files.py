@@ -1,4 +1,4 @@
-"""Whole files, read and written."""
+"""Reading and writing whole files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def read_file(filename: Any, name: str | None = None) -> Tensor:
     """Return the bytes of a file.
 
     Raises:
-        FileNotFoundError: There is none; `tf.errors.NotFoundError` is the same.
+        FileNotFoundError: The file does not exist; `tf.errors.NotFoundError` is the same class.
     """
     path = path_of(filename)
     with refusing(path, "be read"), os.fdopen(open_regular(path), "rb") as file:
@@ -25,14 +25,14 @@ def read_file(filename: Any, name: str | None = None) -> Tensor:
 
 
 def write_file(filename: Any, contents: Any, name: str | None = None) -> None:
-    """Write a file, which appears whole or not at all; folders are made where there are none."""
+    """Write a file atomically; missing folders are created."""
     path = path_of(filename)
     make_folder(path.parent)
     replace_file(path, one_string("write_file", contents))
 
 
 def path_of(filename: Any) -> Path:
-    """Return a file's name, which may be a tensor, as a path."""
+    """Return a file name, which may be a tensor, as a path."""
     if isinstance(filename, str | os.PathLike):
         return Path(given_path(filename))
     return Path(given_path(os.fsdecode(one_string("a file's name", filename))))

@@ -1,4 +1,4 @@
-"""The four functions that parse Examples and SequenceExamples, one or a batch of them."""
+"""The four functions that parse Examples and SequenceExamples, single ones or batches."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OF_LISTS: Final = (FixedLenSequenceFeature, VarLenFeature, RaggedFeature)
 def parse_example(
     serialized: Any, features: Description, example_names: Any = None, name: str | None = None
 ) -> dict[str, Any]:
-    """Return the features of a batch of serialized Examples as tensors; of one, if it is given by itself.
+    """Return the features of serialized Examples as tensors: of a batch, or of a single one.
 
     Args:
         serialized: A list or a tensor of serialized Examples.
@@ -33,8 +33,8 @@ def parse_example(
         name: Not used.
 
     Raises:
-        SchemaError: A record does not have what was described: an `InvalidArgumentError`.
-        MalformedPayloadError: A payload is no Example: an `InvalidArgumentError`, too.
+        SchemaError: A record does not match the description; it is an `InvalidArgumentError`.
+        MalformedPayloadError: A payload is not an Example; it is an `InvalidArgumentError`, too.
 
     >>> from recordkit import tf
     >>> label = tf.train.Feature(int64_list=tf.train.Int64List(value=[7]))
@@ -52,7 +52,7 @@ def parse_example(
 def parse_single_example(
     serialized: Any, features: Description, example_names: Any = None, name: str | None = None
 ) -> dict[str, Any]:
-    """Return the features of one serialized Example as tensors; as `parse_example`, without the batch's dimension.
+    """Return the features of one serialized Example as tensors, without the batch dimension.
 
     >>> from recordkit import tf
     >>> tf.io.parse_single_example(b"", {"label": tf.io.FixedLenFeature([], tf.int64, 3)})["label"].numpy()
@@ -71,7 +71,7 @@ def parse_sequence_example(
     example_names: Any = None,
     name: str | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """Return the context and the feature lists of SequenceExamples, and how many steps each has of dense ones.
+    """Return the context and the feature lists of SequenceExamples, and the number of steps of each dense list.
 
     Args:
         serialized: A list or a tensor of serialized SequenceExamples.
@@ -121,10 +121,10 @@ def _one_payload(serialized: Any) -> Chunk:
 
 
 def _payloads(serialized: Any) -> tuple[Chunk, bool]:
-    """Return payloads as a chunk, and whether it was one by itself."""
+    """Return payloads as a chunk, and whether it was a single one."""
     if type(serialized) is bytes:
         return records.pack_many([serialized]), True
-    if type(serialized) is list and set(map(type, serialized)) == {bytes}:  # most are, and this is quick to tell
+    if type(serialized) is list and set(map(type, serialized)) == {bytes}:  # most are, and this check is quick
         return records.pack_many(serialized), False
     tensor = convert_to_tensor(serialized, dtype_hint=string)
     if tensor.dtype is not string:
@@ -136,8 +136,8 @@ def _payloads(serialized: Any) -> tuple[Chunk, bool]:
     return tensor.chunk(), tensor.ndim == 0
 
 
-# Descriptions worked out so far: by what they say, and by the very objects they are made of, which is quicker to look
-# up. Those objects are kept, so that no other can have their identity.
+# Plans made so far: by the value of the description, and by the identity of its objects, which is quicker to look up.
+# Those objects are kept, so that no others can have their identity.
 _by_value: dict[Any, Plan] = {}
 _by_objects: dict[Any, tuple[Plan, Any]] = {}
 _MOST_PLANS: Final = 256

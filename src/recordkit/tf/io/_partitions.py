@@ -1,6 +1,6 @@
-"""Partitions: the values of a RaggedFeature put in rows, by what other features of the same record say.
+"""Partitions: the values of a RaggedFeature, split into rows by other features of the same record.
 
-TensorFlow lets rows that do not fit the values run on into the next record unless it is told to validate; here that is
+Unless asked to validate, TensorFlow lets rows that do not match the values continue into the next record. Here that is
 always an error.
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Misaligned(Exception):  # noqa: N818  (a finding, on its way to becoming a SchemaError)
-    """Rows do not take up the values of an item, before it is known which record that belongs to."""
+    """The rows of an item do not match its values; which record it belongs to is not known yet."""
 
     def __init__(self, item: int, key: str) -> None:
         super().__init__(item, key)
@@ -35,10 +35,10 @@ class Misaligned(Exception):  # noqa: N818  (a finding, on its way to becoming a
 
 
 def partitioned(feature: RaggedFeature, own: Values, decoded: Decoded) -> tuple[Tensor | RaggedTensor, Ints]:
-    """Return the values in their rows, and where those of each item (a record, or a step) end.
+    """Return the values in rows, and where the rows of each item (a record, or a step) end.
 
     Args:
-        feature: What was asked for.
+        feature: The description.
         own: The values of all items.
         decoded: The features that hold partitions.
     """
@@ -134,7 +134,7 @@ def _of_row_ids(numbers: Ints, offsets: Ints, ends: Ints, key: str) -> tuple[Int
     _refuse(steps < 0, offsets, key)
     rows = np.zeros(len(counts), np.int64)
     rows[there] = numbers[offsets[1:][there] - 1] + 1
-    # A row number far beyond the values would take memory that no value asked for.
+    # A row number far beyond the number of values would use memory for empty rows.
     _refuse_items(rows > 2 * counts + 1024 * 1024, np.arange(len(counts)), key)
     placed = numbers + np.repeat(splits_of(rows, np.int64)[:-1], counts)
     return np.bincount(placed, minlength=int(rows.sum())).astype(np.int64), rows

@@ -1,6 +1,6 @@
-"""Parsing: descriptions of features become one decoder, and what it decodes the tensors that were described.
+"""Plans: feature descriptions become one decoder, whose columns become the tensors that were described.
 
-A description is worked out once and kept, as long as it is asked for again.
+For each kind of feature there are two functions: one asks the decoder for what it needs, the other makes the tensor.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ _KINDS: Final[dict[DType, Kind]] = {int64: "int64", float32: "float", string: "b
 _DTYPE_OF: Final = {"int64": "tf.int64", "float": "tf.float32", "bytes": "tf.string"}
 
 
-class Place:
-    """Which records are parsed: how many, whether one is given by itself, and how errors number them."""
+class _Records:
+    """The records that are parsed: how many, whether it is a single one, and the number of the first, for errors."""
 
     __slots__ = ("first", "rows", "single")
 
@@ -64,11 +64,11 @@ class Place:
         self.rows, self.single, self.first = len(chunk), single, chunk.first_record
 
 
-_Maker: TypeAlias = Callable[[Decoded, Place], Any]
+_Maker: TypeAlias = Callable[[Decoded, _Records], Any]
 
 
 class Plan:
-    """How to parse what a description asks for: made once, used by any thread."""
+    """How to parse the features of a description: made once, used by any thread."""
 
     def __init__(self, description: Description, allowed: tuple[type, ...], *, sequence: bool, steps: bool) -> None:
         self._description = description
@@ -81,10 +81,10 @@ class Plan:
                 raise ValueError(message)
             made.append((name, *_READERS[type(feature), steps](self, name, feature)))
         self._decoder = Decoder(self._wire.values(), sequence=sequence)
-        self._makers = made  # numbers of a fixed count are there as they are, and need none
+        self._makers = made  # None for numbers of a fixed count, which are only reshaped
 
     def ask(self, name: str, dtype: Any, count: int | None = None, *, required: bool = False) -> None:
-        """Note that a feature has to be decoded; several may need it, if they agree what it is."""
+        """Ask for a feature to be decoded; several descriptions may need it, if they agree on what it is."""
         if dtype not in _KINDS:
             message = (
                 f"{name}: records hold int64, float32 and string, found {dtype.name}\n  Parse one of them, then cast."
@@ -98,11 +98,11 @@ class Plan:
             raise ValueError(message)
 
     def parse(self, chunk: Chunk, *, single: bool) -> dict[str, Any]:
-        """Return the tensors described; of one record by itself if `single`."""
+        """Return the tensors described; without the batch dimension if `single`."""
         return self._made(self._decoded(chunk), chunk, single=single)
 
     def parse_lists(self, chunk: Chunk, *, single: bool) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the feature lists described, and how many steps of the dense ones each record has."""
+        """Return the feature lists described, and for the dense ones how many steps each record has."""
         decoded = self._decoded(chunk)
         steps: dict[str, Any] = {}
         for name, feature in self._description.items():
@@ -120,12 +120,12 @@ class Plan:
             raise self._explained(error) from None
 
     def _made(self, decoded: Decoded, chunk: Chunk, *, single: bool) -> dict[str, Any]:
-        place = Place(chunk, single=single)
+        records = _Records(chunk, single=single)
         rows, ints, floats, places = len(decoded), decoded.ints, decoded.floats, self._decoder.places(len(decoded))
         tensors: dict[str, Any] = {}
         for name, shape, make in self._makers:
             if make is not None:
-                tensors[name] = make(decoded, place)
+                tensors[name] = make(decoded, records)
                 continue
             _, kind, _, where = places[name]
             numbers: NDArray[Any] = (ints if kind == "int64" else floats)[where]
@@ -137,7 +137,7 @@ class Plan:
         return tensors
 
     def _explained(self, error: SchemaError) -> SchemaError:
-        """Return a decoder's error with TensorFlow's words for what to do about it."""
+        """Return the decoder's error with advice in TensorFlow's terms."""
         found = error.found or ""
         advice = ""
         if found in _DTYPE_OF:
@@ -155,7 +155,7 @@ def _words(feature: Feature) -> str:
     return f"{count} of {feature.kind}"
 
 
-# --- Each kind of feature: what to decode for it, and what to make of that
+# --- The kinds of features
 
 
 def _sizes(name: str, feature: Any) -> tuple[int, ...]:
@@ -170,46 +170,48 @@ def _sizes(name: str, feature: Any) -> tuple[int, ...]:
     return tuple(size or 0 for size in shape)
 
 
-def _fixed(plan: Plan, name: str, feature: FixedLenFeature) -> tuple[tuple[int, ...], _Maker | None]:
+def _ask_fixed_len(plan: Plan, name: str, feature: FixedLenFeature) -> tuple[tuple[int, ...], _Maker | None]:
     shape, default = _sizes(name, feature), feature.default_value
     plan.ask(name, feature.dtype, math.prod(shape), required=default is None)
     if default is None and feature.dtype is not string:
         return shape, None
     fill = None if default is None else reshaped(array_of(default, feature.dtype), shape)
-    return shape, partial(_make_fixed, name, shape, fill)
+    return shape, partial(_make_fixed_len, name, shape, fill)
 
 
-def _make_fixed(name: str, shape: tuple[int, ...], fill: NDArray[Any] | None, decoded: Decoded, place: Place) -> Tensor:
+def _make_fixed_len(
+    name: str, shape: tuple[int, ...], fill: NDArray[Any] | None, decoded: Decoded, records: _Records
+) -> Tensor:
     own = decoded[name]
-    whole = shape if place.single else (place.rows, *shape)
-    absent = None if own.states is None or fill is None else _absent(name, own, place)
+    whole = shape if records.single else (records.rows, *shape)
+    absent = None if own.states is None or fill is None else _absent(name, own, records)
     assert not isinstance(own.values, list)
     if absent is None or fill is None:
         return Tensor(own.values.reshape(whole))
     values = own.values.to_numpy() if isinstance(own.values, BytesColumn) else own.values
-    filled = values.reshape((place.rows, *shape)).copy()
+    filled = values.reshape((records.rows, *shape)).copy()
     filled[absent] = fill
     return Tensor(filled.reshape(whole))
 
 
-def _absent(name: str, own: Values, place: Place) -> NDArray[np.bool_] | None:
-    """Return which records take the default; a list that is there and empty is none that could be missing."""
+def _absent(name: str, own: Values, records: _Records) -> NDArray[np.bool_] | None:
+    """Return which records take the default. An empty list is not missing, and is an error."""
     assert own.states is not None
     if own.count and (own.states == EMPTY).any():
         row = int(np.flatnonzero(own.states == EMPTY)[0])
         expected = counted(own.count, f"{own.kind} value")
         advice = "The default is for records that do not have it at all."
-        raise unreadable(name, expected, "an empty list", record=place.first + row, advice=advice)
+        raise unreadable(name, expected, "an empty list", record=records.first + row, advice=advice)
     absent: NDArray[np.bool_] = own.states < EMPTY
     return absent if absent.any() else None
 
 
-def _any_number(plan: Plan, name: str, feature: VarLenFeature) -> tuple[tuple[int, ...], _Maker]:
+def _ask_var_len(plan: Plan, name: str, feature: VarLenFeature) -> tuple[tuple[int, ...], _Maker]:
     plan.ask(name, feature.dtype)
-    return (), partial(_make_sparse, name)
+    return (), partial(_make_var_len, name)
 
 
-def _make_sparse(name: str, decoded: Decoded, place: Place) -> SparseTensor:
+def _make_var_len(name: str, decoded: Decoded, records: _Records) -> SparseTensor:
     own = decoded[name]
     assert own.offsets is not None
     lengths = np.diff(own.offsets)
@@ -221,20 +223,20 @@ def _make_sparse(name: str, decoded: Decoded, place: Place) -> SparseTensor:
         columns.insert(0, np.repeat(_positions(own.steps), lengths))
         shape.insert(0, int(steps.max(initial=0)))
         lengths = np.diff(own.offsets[own.steps])
-    if not place.single:
-        columns.insert(0, np.repeat(np.arange(place.rows), lengths))
-        shape.insert(0, place.rows)
-    made = _sparse(columns, _flat(own), shape)
+    if not records.single:
+        columns.insert(0, np.repeat(np.arange(records.rows), lengths))
+        shape.insert(0, records.rows)
+    made = _sparse_tensor(columns, _flat(own), shape)
     made.unknown_dims, made.values.unknown_dims = (True,) * len(shape), (True,)
     return made
 
 
 def _positions(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the place of every value in its own row."""
+    """Return the position of each value in its row."""
     return np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))
 
 
-def _sparse(columns: list[NDArray[np.int64]], values: Tensor, shape: list[int]) -> SparseTensor:
+def _sparse_tensor(columns: list[NDArray[np.int64]], values: Tensor, shape: list[int]) -> SparseTensor:
     return SparseTensor(Tensor(np.stack(columns, axis=1)), values, Tensor(np.array(shape, np.int64)))
 
 
@@ -243,7 +245,7 @@ def _flat(own: Values) -> Tensor:
     return Tensor(own.values)
 
 
-def _placed(plan: Plan, name: str, feature: SparseFeature) -> tuple[tuple[int, ...], _Maker]:
+def _ask_sparse(plan: Plan, name: str, feature: SparseFeature) -> tuple[tuple[int, ...], _Maker]:
     keys = [feature.index_key] if isinstance(feature.index_key, str) else list(feature.index_key)
     sizes = [int(size) for size in np.atleast_1d(np.asarray(feature.size))]
     if len(keys) != len(sizes):
@@ -252,17 +254,23 @@ def _placed(plan: Plan, name: str, feature: SparseFeature) -> tuple[tuple[int, .
     for key in keys:
         plan.ask(key, int64)
     plan.ask(feature.value_key, feature.dtype)
-    return (), partial(_make_placed, name, keys, feature.value_key, sizes, feature.already_sorted)
+    return (), partial(_make_sparse, name, keys, feature.value_key, sizes, feature.already_sorted)
 
 
-def _make_placed(
-    name: str, keys: list[str], value_key: str, sizes: list[int], already_sorted: bool, decoded: Decoded, place: Place
+def _make_sparse(
+    name: str,
+    keys: list[str],
+    value_key: str,
+    sizes: list[int],
+    already_sorted: bool,
+    decoded: Decoded,
+    records: _Records,
 ) -> SparseTensor:
     own = decoded[value_key]
     assert own.offsets is not None
     counts = np.diff(own.offsets)
-    rows = np.repeat(np.arange(place.rows), counts)
-    columns: list[Any] = [] if place.single else [rows]
+    rows = np.repeat(np.arange(records.rows), counts)
+    columns: list[Any] = [] if records.single else [rows]
     for key in keys:
         index = decoded[key]
         assert index.offsets is not None
@@ -270,16 +278,17 @@ def _make_placed(
         if uneven.any():
             row = int(np.flatnonzero(uneven)[0])
             found = f"{int(np.diff(index.offsets)[row])} indices in {key!r}"
-            raise unreadable(name, f"{int(counts[row])}, one a value of {value_key!r}", found, record=place.first + row)
-        columns.append(np.asarray(index.values))  # which may lie outside: TensorFlow lets to_dense find that
+            expected = f"{int(counts[row])}, one a value of {value_key!r}"
+            raise unreadable(name, expected, found, record=records.first + row)
+        columns.append(np.asarray(index.values))  # may lie outside: as in TensorFlow, only to_dense checks that
     values = _flat(own)
     if not already_sorted:
         order = np.lexsort(columns[::-1])
         columns, values = [column[order] for column in columns], values[order]
-    return _sparse(columns, values, sizes if place.single else [place.rows, *sizes])
+    return _sparse_tensor(columns, values, sizes if records.single else [records.rows, *sizes])
 
 
-def _items(plan: Plan, name: str, feature: FixedLenSequenceFeature) -> tuple[tuple[int, ...], _Maker]:
+def _ask_sequence(plan: Plan, name: str, feature: FixedLenSequenceFeature) -> tuple[tuple[int, ...], _Maker]:
     if not feature.allow_missing:
         message = "Unsupported: FixedLenSequenceFeature requires allow_missing to be True."
         raise ValueError(message)
@@ -288,10 +297,10 @@ def _items(plan: Plan, name: str, feature: FixedLenSequenceFeature) -> tuple[tup
     fill: Any = b"" if feature.dtype is string else 0
     if feature.default_value is not None:
         fill = reshaped(array_of(feature.default_value, feature.dtype), ())[()]
-    return (), partial(_make_items, name, shape, fill)
+    return (), partial(_make_sequence, name, shape, fill)
 
 
-def _make_items(name: str, shape: tuple[int, ...], fill: Any, decoded: Decoded, place: Place) -> Tensor:
+def _make_sequence(name: str, shape: tuple[int, ...], fill: Any, decoded: Decoded, records: _Records) -> Tensor:
     own = decoded[name]
     assert own.offsets is not None
     assert not isinstance(own.values, list)
@@ -300,16 +309,16 @@ def _make_items(name: str, shape: tuple[int, ...], fill: Any, decoded: Decoded, 
     if odd.any():
         row = int(np.flatnonzero(odd)[0])
         found = f"{int(np.diff(own.offsets)[row])} values"
-        raise unreadable(name, f"a multiple of {size} values", found, record=place.first + row)
+        raise unreadable(name, f"a multiple of {size} values", found, record=records.first + row)
     values = own.values.reshape((len(_flat(own)) // (size or 1), *shape))
-    if place.single:
+    if records.single:
         return Tensor(values, first_unknown(1 + len(shape)))
     return Tensor(
         Ragged(values, (own.offsets // (size or 1),)).to_padded(fill), (False, *first_unknown(1 + len(shape)))
     )
 
 
-def _rows(plan: Plan, name: str, feature: RaggedFeature) -> tuple[tuple[int, ...], _Maker]:
+def _ask_ragged(plan: Plan, name: str, feature: RaggedFeature) -> tuple[tuple[int, ...], _Maker]:
     value_key = name if feature.value_key is None else feature.value_key
     plan.ask(value_key, feature.dtype)
     for partition in feature.partitions:
@@ -318,10 +327,10 @@ def _rows(plan: Plan, name: str, feature: RaggedFeature) -> tuple[tuple[int, ...
         elif partition.length < 1:
             message = f"{name}: rows of {partition.length} values\n  UniformRowLength takes a length from 1 up."
             raise ValueError(message)
-    return (), partial(_make_rows, name, value_key, feature)
+    return (), partial(_make_ragged, name, value_key, feature)
 
 
-def _make_rows(name: str, value_key: str, feature: RaggedFeature, decoded: Decoded, place: Place) -> Any:
+def _make_ragged(name: str, value_key: str, feature: RaggedFeature, decoded: Decoded, records: _Records) -> Any:
     own = decoded[value_key]
     try:
         rows, ends = partitioned(feature, own, decoded)
@@ -329,44 +338,44 @@ def _make_rows(name: str, value_key: str, feature: RaggedFeature, decoded: Decod
         item = fault.item if own.steps is None else int(np.searchsorted(own.steps, fault.item, "right")) - 1
         found = f"others ({fault.key})"
         expected = f"rows that take up the values of {value_key!r}"
-        raise unreadable(name, expected, found, record=place.first + item) from None
+        raise unreadable(name, expected, found, record=records.first + item) from None
     if isinstance(rows, Tensor):
         rows.unknown_dims = first_unknown(rows.ndim)
     dtype = feature.row_splits_dtype.numpy
     if own.steps is not None:
         rows = RaggedTensor(rows, ends.astype(dtype))
-        return rows if place.single else RaggedTensor(rows, own.steps.astype(dtype))
-    return rows if place.single else RaggedTensor(rows, ends.astype(dtype))
+        return rows if records.single else RaggedTensor(rows, own.steps.astype(dtype))
+    return rows if records.single else RaggedTensor(rows, ends.astype(dtype))
 
 
-def _fixed_steps(plan: Plan, name: str, feature: FixedLenSequenceFeature) -> tuple[tuple[int, ...], _Maker]:
+def _ask_dense_list(plan: Plan, name: str, feature: FixedLenSequenceFeature) -> tuple[tuple[int, ...], _Maker]:
     if feature.default_value is not None:
         message = f"Value feature_list.dense_defaults[{name}] must be None"
         raise ValueError(message)
     shape = _sizes(name, feature)
     plan.ask(name, feature.dtype, math.prod(shape), required=not feature.allow_missing)
-    return (), partial(_make_steps, name, shape)
+    return (), partial(_make_dense_list, name, shape)
 
 
-def _make_steps(name: str, shape: tuple[int, ...], decoded: Decoded, place: Place) -> Tensor:
+def _make_dense_list(name: str, shape: tuple[int, ...], decoded: Decoded, records: _Records) -> Tensor:
     own = decoded[name]
     assert own.steps is not None
     assert not isinstance(own.values, list)
     values = own.values.reshape((int(own.steps[-1]), *shape))
-    if place.single:
+    if records.single:
         return Tensor(values, first_unknown(1 + len(shape)))
     padded = Ragged(values, (own.steps,)).to_padded(b"" if own.kind == "bytes" else 0)
     return Tensor(padded, (False, *first_unknown(1 + len(shape))))
 
 
-# What reads a feature of an Example, or of the context; and what one of a feature list.
+# By kind of feature, and whether it is of a feature list; other features are of an Example or of a context.
 _READERS: Final[dict[tuple[type, bool], Callable[..., tuple[tuple[int, ...], _Maker | None]]]] = {
-    (FixedLenFeature, False): _fixed,
-    (VarLenFeature, False): _any_number,
-    (SparseFeature, False): _placed,
-    (FixedLenSequenceFeature, False): _items,
-    (RaggedFeature, False): _rows,
-    (FixedLenSequenceFeature, True): _fixed_steps,
-    (VarLenFeature, True): _any_number,
-    (RaggedFeature, True): _rows,
+    (FixedLenFeature, False): _ask_fixed_len,
+    (VarLenFeature, False): _ask_var_len,
+    (SparseFeature, False): _ask_sparse,
+    (FixedLenSequenceFeature, False): _ask_sequence,
+    (RaggedFeature, False): _ask_ragged,
+    (FixedLenSequenceFeature, True): _ask_dense_list,
+    (VarLenFeature, True): _ask_var_len,
+    (RaggedFeature, True): _ask_ragged,
 }

@@ -1,4 +1,4 @@
-"""Tensors from bytes and back."""
+"""Tensors from raw bytes and from TensorProtos, and back."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def decode_raw(
     fixed_length: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    r"""Return the numbers whose bytes strings hold, in one more dimension.
+    r"""Return the numbers that strings hold as bytes, along a new last dimension.
 
     Args:
         input_bytes: A string, or a tensor of strings of one length.
         out_type: The dtype of the numbers.
-        little_endian: Whether the least byte of each comes first.
-        fixed_length: Cut or fill every string, with zeros, to so many bytes.
+        little_endian: Whether the least significant byte comes first.
+        fixed_length: Cut every string to this number of bytes, or pad it with zeros.
         name: Not used.
 
     >>> decode_raw(b"\1\0\2\0", "uint16").numpy()

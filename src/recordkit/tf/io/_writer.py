@@ -1,4 +1,4 @@
-"""TFRecordWriter: records of your own into one file, which appears under its name when it is whole."""
+"""TFRecordWriter: writes records to one file, which appears under its name once it is complete."""
 
 from __future__ import annotations
 
@@ -73,11 +73,11 @@ class TFRecordOptions:
 
 
 class TFRecordWriter:
-    """Writes payloads to one file, and replaces what was under its name when it is closed.
+    """Writes payloads to one file, which replaces any file of that name when the writer is closed.
 
-    The file is whole or not there: if the `with` block ends with an exception, nothing is written. A writer that is
-    never closed is published when nothing refers to it any more, at the latest when Python exits, with a warning;
-    unless an exception is under way. (One that was caught before that is not known any more.)
+    The file is complete or absent: if the `with` block ends with an exception, nothing is published. A writer that is
+    never closed is published with a warning when it is garbage-collected, at the latest when Python exits; unless an
+    exception is being handled at that time.
 
     Args:
         path: The file.
@@ -101,7 +101,7 @@ class TFRecordWriter:
             self._writer = storage.create(
                 self._path, compression=compression, level=6 if level is None else level, overwrite=True
             )
-        # One that is handled already where the writer is made has nothing to do with what is written.
+        # An exception that is already being handled here has nothing to do with this writer.
         self._handled = sys.exc_info()[1]
         _open.add(self)
 
@@ -114,7 +114,7 @@ class TFRecordWriter:
         self._opened().write_raw(payload)
 
     def flush(self) -> None:
-        """Let what was written so far be in a file, though not yet under its name."""
+        """Flush what was written so far to a file, not yet under its final name."""
         self._opened().flush()
 
     def close(self) -> None:
@@ -150,7 +150,7 @@ class TFRecordWriter:
             self.settle(sys.exc_info()[1])
 
     def settle(self, under_way: BaseException | None) -> None:
-        """Publish a file that nobody closed, or leave it if an exception is the reason."""
+        """Publish the file of an unclosed writer, or discard it if an exception is the reason."""
         if self._writer is None:
             return
         if under_way is not None and under_way is not self._handled:
@@ -165,7 +165,7 @@ class TFRecordWriter:
 
 @contextmanager
 def _as_file(path: Path) -> Iterator[None]:
-    """Let a target be known as a file, whatever its name: by a file that is there for the length of the block."""
+    """Make storage treat the target as a file, whatever its name: an empty file exists during the block."""
     if storage.is_lone_file(path) or path.is_dir():
         yield
         return
@@ -185,20 +185,20 @@ _open: weakref.WeakSet[TFRecordWriter] = weakref.WeakSet()
 
 
 def _settle_all() -> None:
-    """Publish what is still open when Python exits; an exception that ends it is known by then."""
+    """Publish what is still open when Python exits; an exception that ended it is known by then."""
     under_way = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
     for writer in list(_open):
         try:
             writer.settle(under_way)
         except Exception:
-            traceback.print_exc()  # and go on: the others have nothing to do with it
+            traceback.print_exc()  # and continue with the others
 
 
 def _forget_all() -> None:
     for writer in list(_open):
-        writer._writer = None  # the process that this one was forked from goes on with it
+        writer._writer = None  # it belongs to the parent process
 
 
-# Not `atexit`, whose turn comes when the threads that compress take no more work.
+# Not `atexit`: it runs after the threads that compress have stopped.
 threading._register_atexit(_settle_all)  # type: ignore[attr-defined]
 os.register_at_fork(after_in_child=_forget_all)

@@ -1,4 +1,4 @@
-"""`tf.io.gfile`: files looked for by pattern."""
+"""`tf.io.gfile`: finding files by pattern."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["glob"]
 def glob(pattern: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
     """Return the names of the files and folders that match a pattern, or one of several, in order.
 
-    What recordkit keeps beside the files, in folders called `_recordkit`, is left out.
+    The folders called `_recordkit`, where recordkit keeps indexes and manifests, are left out.
 
     >>> glob("no-such-folder/*.tfrecord")
     []
