@@ -1,4 +1,4 @@
-"""`tf.image`: pictures, decoded, encoded, resized, cut and turned.
+"""`tf.image`: decoding, encoding, resizing, cropping and flipping pictures.
 
 >>> from recordkit import tf
 >>> tf.image.decode_png(tf.image.encode_png([[[7]]])).shape

@@ -1,4 +1,4 @@
-"""Pictures: JPEG and PNG to tensors and back."""
+"""Pictures: decoding JPEG and PNG to tensors, and encoding them."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
     from recordkit.tf.tensors import DType, DTypeLike, UnknownDims
 
-# TensorFlow decodes fast unless it is told otherwise, and the pixels are to be the same.
+# TensorFlow uses the fast DCT by default, and the pixels have to be the same.
 _DCT: Final[dict[str, Literal["accurate", "fast"]]] = {
     "": "fast",
     "INTEGER_FAST": "fast",
     "INTEGER_ACCURATE": "accurate",
 }
-# The numbers of JFIF.
+# Their numbers in JFIF.
 _UNITS: Final = {"in": 1, "cm": 2}
-# What a segment of XMP begins with, and what is left for it: a segment has 65535 bytes, two of them its length.
+# How a segment of XMP begins, and the space left in it: a segment has 65535 bytes, two of them its length.
 _XMP: Final = b"http://ns.adobe.com/xap/1.0/\0"
 _MOST_XMP: Final = 0xFFFF - 2 - len(_XMP)
 
@@ -51,20 +51,20 @@ def decode_jpeg(
     dct_method: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """Return the pixels of a JPEG as uint8 of shape [height, width, channels]; of a PNG too.
+    """Decode a JPEG, or a PNG, to uint8 pixels of shape [height, width, channels].
 
     Args:
         contents: The bytes.
         channels: 1 or 3 for grey or RGB; 0 for what the picture has.
-        ratio: 1, 2, 4 or 8: by what each side is divided while decoding.
+        ratio: 1, 2, 4 or 8: the divisor of each side while decoding.
         fancy_upscaling: Not used: colours of half the resolution are always smoothed.
         try_recover_truncated: Not used: a damaged picture is an error.
         acceptable_fraction: Not used.
-        dct_method: `"INTEGER_ACCURATE"`, or `"INTEGER_FAST"`, which is what TensorFlow does by default.
+        dct_method: `"INTEGER_ACCURATE"` or `"INTEGER_FAST"`, which is the default, as in TensorFlow.
         name: Not used.
 
     Raises:
-        MalformedPayloadError: It is no picture, or a damaged one; a `tf.errors.InvalidArgumentError`.
+        MalformedPayloadError: It is not a picture, or a damaged one; it is a `tf.errors.InvalidArgumentError`.
 
     >>> decode_jpeg(encode_jpeg(np.zeros((4, 6, 3), np.uint8))).shape
     TensorShape([4, 6, 3])
@@ -80,12 +80,12 @@ def decode_jpeg(
 
 
 def decode_png(contents: Any, channels: int | None = 0, dtype: DTypeLike = uint8, name: str | None = None) -> Tensor:
-    """Return the pixels of a PNG, of shape [height, width, channels]; of a JPEG too.
+    """Decode a PNG, or a JPEG, to pixels of shape [height, width, channels].
 
     Args:
         contents: The bytes.
         channels: 1, 3 or 4 for grey, RGB or RGBA; 0 for what the picture has.
-        dtype: uint8 or uint16; pictures of 16 bits in colour can only be had in uint8.
+        dtype: uint8 or uint16; colour pictures of 16 bits can only be decoded to uint8.
         name: Not used.
     """
     data, wanted, channels = one_string("decode_png", contents), as_dtype(dtype), channels or 0
@@ -104,17 +104,17 @@ def decode_image(
     name: str | None = None,
     expand_animations: bool = True,
 ) -> Tensor:
-    """Return the pixels of a JPEG or a PNG, of shape [height, width, channels].
+    """Decode a JPEG or a PNG to pixels of shape [height, width, channels].
 
     Args:
         contents: The bytes.
         channels: 1, 3 or 4 for grey, RGB or RGBA; None or 0 for what the picture has.
-        dtype: uint8, uint16 or float32 from 0 to 1, or what `convert_image_dtype` makes of uint16.
+        dtype: uint8, uint16, float32 from 0 to 1, or any dtype that `convert_image_dtype` converts uint16 to.
         name: Not used.
-        expand_animations: Only `ragged_batch` minds it: GIFs are not offered.
+        expand_animations: Matters only for `ragged_batch`: GIFs are not supported.
     """
     data, wanted = one_string("decode_image", contents), as_dtype(dtype)
-    # Where it may be a GIF, TensorFlow does not even know how many dimensions there are: then it takes none for open.
+    # Where it may be a GIF, TensorFlow does not even know the rank; then it treats no dimension as unknown.
     unknown = () if expand_animations else _unknown_dims(channels or 0)
     is_png = images.kind(data) == "png"
     if wanted is uint8:
@@ -122,13 +122,13 @@ def decode_image(
     if wanted is float32:
         deep = _deep(data, channels or 0) if is_png else _decoded(data, channels or 0)
         return Tensor(deep / np.float32(np.iinfo(deep.dtype).max), unknown)
-    # For a jpeg TensorFlow takes 256 here.
+    # For a JPEG, TensorFlow multiplies by 256 here.
     deep = _deep(data, channels or 0) if is_png else _decoded(data, channels or 0).astype(np.uint16) << 8
     return convert_image_dtype(Tensor(deep, unknown), wanted)
 
 
 def _unknown_dims(channels: int) -> UnknownDims:
-    """Return what TensorFlow does not know beforehand of a picture that is decoded to so many channels."""
+    """Return the unknown dimensions of a picture that is decoded to this number of channels."""
     return True, True, not channels
 
 
@@ -145,19 +145,19 @@ def encode_jpeg(
     xmp_metadata: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """Return pixels as the bytes of a JPEG.
+    """Encode pixels as a JPEG.
 
     Args:
         image: uint8 of shape [height, width, 1] or [height, width, 3].
-        format: `"grayscale"` or `"rgb"`, to be checked; by default what the pixels are.
+        format: `"grayscale"` or `"rgb"`, to check the pixels; by default either.
         quality: 0 to 100.
-        progressive: Whether it can be shown before all of it is there.
-        optimize_size: Whether to take time to make it smaller, with the same pixels.
+        progressive: Whether to write a progressive JPEG.
+        optimize_size: Whether to spend time on a smaller file with the same pixels.
         chroma_downsampling: Whether colours have half the resolution.
-        density_unit: `"in"` or `"cm"`, for what says how large it is to be printed.
-        x_density: Pixels for each of them, from left to right.
-        y_density: From top to bottom.
-        xmp_metadata: XML that is stored with it.
+        density_unit: `"in"` or `"cm"`: the unit of the densities, for printing.
+        x_density: Pixels per unit, from left to right.
+        y_density: Pixels per unit, from top to bottom.
+        xmp_metadata: XML to store in the file.
         name: Not used.
 
     >>> pixels = np.zeros((4, 6, 3), np.uint8)
@@ -179,7 +179,7 @@ def encode_jpeg(
     data = images.encode(
         pixels,
         "jpeg",
-        quality=max(1, int(quality)),  # 0 and 1 are the same
+        quality=max(1, int(quality)),  # 0 means the same as 1
         full_colour=not chroma_downsampling,
         progressive=bool(progressive),
         optimize=bool(optimize_size),
@@ -190,14 +190,14 @@ def encode_jpeg(
 
 
 def _with_header(data: bytes, unit: str, densities: tuple[int, int], xmp: bytes) -> bytes:
-    """Return a JPEG, which begins with the 20 bytes of JFIF, with its density in them, and XMP behind them."""
+    """Return a JPEG with its density in the 20 bytes of JFIF that it begins with, followed by XMP."""
     if unit not in _UNITS:
         message = f"density_unit: expected 'in' or 'cm', found {unit!r}"
         raise InvalidArgumentError(message)
     if len(xmp) > _MOST_XMP:
         message = f"xmp_metadata: expected {_MOST_XMP} bytes at most, found {len(xmp)}"
         raise InvalidArgumentError(message)
-    x, y = (int(density) & 0xFFFF for density in densities)  # as TensorFlow cuts them
+    x, y = (int(density) & 0xFFFF for density in densities)  # truncated as in TensorFlow
     header = data[:13] + struct.pack(">BHH", _UNITS[unit], x, y) + data[18:20]
     if xmp:
         header += struct.pack(">BBH", 0xFF, 0xE1, 2 + len(_XMP) + len(xmp)) + _XMP + xmp
@@ -205,10 +205,11 @@ def _with_header(data: bytes, unit: str, densities: tuple[int, int], xmp: bytes)
 
 
 def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Tensor:
-    """Return pixels as the bytes of a PNG; of several pictures, a tensor of strings.
+    """Encode pixels as a PNG; several pictures as a tensor of strings.
 
     Args:
-        image: uint8 of shape [height, width, channels], 1 to 4 of them, or uint16 in grey; or more dimensions before.
+        image: uint8 of shape [height, width, channels] with 1 to 4 channels, or grey uint16; or more leading
+            dimensions.
         compression: Not used.
         name: Not used.
 
@@ -226,7 +227,7 @@ def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Te
 
 
 def _given(what: str, image: Any, *dtypes: DType) -> NDArray[Any]:
-    """Return pixels, which must be of one of these dtypes; Python's numbers become the first of them."""
+    """Return pixels, which must have one of these dtypes; Python numbers get the first of them."""
     tensor = convert_to_tensor(image, None if hasattr(image, "dtype") else dtypes[0])
     if tensor.dtype not in dtypes:
         names = " or ".join(dtype.name for dtype in dtypes)
@@ -236,7 +237,7 @@ def _given(what: str, image: Any, *dtypes: DType) -> NDArray[Any]:
 
 
 def _decoded(data: bytes, channels: int, *, dct: Literal["accurate", "fast"] = "fast", ratio: int = 1) -> Any:
-    """Return the pixels of a picture as uint8; of one that is damaged, an error of the kind that TensorFlow has."""
+    """Return the pixels of a picture as uint8; a damaged one raises the kind of error that TensorFlow raises."""
     if channels not in (0, 1, 3, 4):
         message = f"channels: expected 0, 1, 3 or 4, found {channels}"
         raise InvalidArgumentError(message)

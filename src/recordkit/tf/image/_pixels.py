@@ -1,4 +1,4 @@
-"""Pixels: pictures that are tensors already, resized, cut, turned and scaled."""
+"""Pixels: resizing, cropping, flipping and scaling pictures that are tensors already."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ResizeMethod:
     MITCHELLCUBIC = "mitchellcubic"
 
 
-# What weighs the pixels around each new one, without antialiasing and with it; none where the core resizes.
+# The kernels that weight the pixels around each new one, without and with antialiasing; None where the core resizes.
 _KERNELS: Final[dict[str, tuple[_images.Kernel | None, _images.Kernel | None]]] = {
     "bilinear": (None, "triangle"),
     "nearest": (None, None),
@@ -52,14 +52,14 @@ def resize(
     antialias: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Return a picture, or a batch of them, with another height and width; as float32, unless by "nearest".
+    """Resize a picture, or a batch of them; the result is float32, except with method "nearest".
 
     Args:
         images: Of shape [height, width, channels], or [n, height, width, channels].
         size: Height and width.
         method: One of `ResizeMethod`.
-        preserve_aspect_ratio: Whether `size` is what the result has to fit into.
-        antialias: Whether a smaller picture is made of all pixels that a new one covers, as "area" always does, and
+        preserve_aspect_ratio: Whether the result only has to fit into `size`.
+        antialias: Whether downscaling averages all pixels that a new one covers, which "area" always does, and
             "nearest" never.
         name: Not used.
 
@@ -104,14 +104,14 @@ def _sides(size: Any) -> tuple[int, int]:
 
 
 def _fitting(now: Sequence[int], sides: tuple[int, int]) -> tuple[int, int]:
-    """Return the size of the largest picture of this shape that fits into another size; in the floats of TensorFlow."""
+    """Return the largest size with this aspect ratio that fits into another size; rounded as in TensorFlow."""
     here, wanted = np.array(now, np.float32), np.array(sides, np.float32)
     height, width = np.rint((wanted / here).min() * here).astype(int).tolist()
     return height, width
 
 
 def _nearest(pixels: NDArray[Any], sides: tuple[int, int]) -> NDArray[Any]:
-    """Return one of the pixels for each new one, of whatever dtype: rows and columns are told by their numbers."""
+    """Resize pixels of any dtype: other than uint8 and float32, by resizing the numbers of their rows and columns."""
     if pixels.dtype in (np.uint8, np.float32):
         return _images.resize(pixels, sides, method="nearest")
     axis = pixels.ndim - 3
@@ -123,12 +123,12 @@ def _nearest(pixels: NDArray[Any], sides: tuple[int, int]) -> NDArray[Any]:
 
 
 def convert_image_dtype(image: Any, dtype: DTypeLike, saturate: bool = False, name: str | None = None) -> Tensor:
-    """Return pixels in another dtype, where whole numbers up to their greatest stand for floats from 0 to 1.
+    """Convert pixels to another dtype; integers from 0 to their maximum correspond to floats from 0 to 1.
 
     Args:
         image: Pixels.
-        dtype: Of whole numbers or floats.
-        saturate: Whether floats beyond 0 to 1 are held within what the dtype holds.
+        dtype: An integer or float dtype.
+        saturate: Whether values beyond the range of the dtype are clipped to it.
         name: Not used.
 
     >>> convert_image_dtype(np.array([0, 255], np.uint8), "float32").numpy()
@@ -152,22 +152,22 @@ def _converted(pixels: NDArray[Any], dtype: DType, wanted: DType, saturate: bool
         return np.asarray(pixels.astype(wanted.numpy) * wanted.numpy.type(1.0 / dtype.max))
     if dtype.is_floating:
         scaled = pixels * pixels.dtype.type(wanted.max + 0.5)
-        return _held(scaled, wanted) if saturate else scaled.astype(wanted.numpy)
+        return _clipped(scaled, wanted) if saturate else scaled.astype(wanted.numpy)
     if dtype.max > wanted.max:
         scaled = pixels // ((int(dtype.max) + 1) // (int(wanted.max) + 1))
-        return _held(scaled, wanted) if saturate else scaled.astype(wanted.numpy)
-    larger = _held(pixels, wanted) if saturate else pixels.astype(wanted.numpy)
+        return _clipped(scaled, wanted) if saturate else scaled.astype(wanted.numpy)
+    larger = _clipped(pixels, wanted) if saturate else pixels.astype(wanted.numpy)
     return np.asarray(larger * wanted.numpy.type((int(wanted.max) + 1) // (int(dtype.max) + 1)))
 
 
-def _held(values: NDArray[Any], wanted: DType) -> NDArray[Any]:
-    """Return values in another dtype, those beyond what it holds as the least or greatest that it does."""
+def _clipped(values: NDArray[Any], wanted: DType) -> NDArray[Any]:
+    """Return values in another dtype, clipped to its range."""
     least, most = (_limit(values.dtype, int(limit)) for limit in (wanted.min, wanted.max))
     return np.asarray(np.clip(values, least, most).astype(wanted.numpy))
 
 
 def _limit(dtype: np.dtype[Any], limit: int) -> Any:
-    """Return the value of a dtype that is nearest to a limit, and not beyond it."""
+    """Return the value of a dtype that is nearest to a limit without exceeding it."""
     if dtype.kind != "f":
         held = np.iinfo(dtype)
         return dtype.type(min(max(limit, int(held.min)), int(held.max)))
@@ -176,7 +176,7 @@ def _limit(dtype: np.dtype[Any], limit: int) -> Any:
 
 
 def flip_left_right(image: Any) -> Tensor:
-    """Return a picture, or a batch of them, with left and right changed.
+    """Mirror a picture, or a batch of them, left to right.
 
     >>> flip_left_right([[[1], [2]]]).numpy().tolist()
     [[[2], [1]]]
@@ -186,11 +186,11 @@ def flip_left_right(image: Any) -> Tensor:
 
 
 def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
-    """Return a picture, or each of a batch, as it is, or half of the time with left and right changed.
+    """Mirror a picture, or each one of a batch, left to right with a probability of one half.
 
     Args:
         image: Of shape [height, width, channels], or [n, height, width, channels].
-        seed: For the same answer each time: another than TensorFlow's.
+        seed: For the same result each time; it differs from TensorFlow's.
     """
     (pixels, unknown), random = _pictures("random_flip_left_right", image), np.random.default_rng(seed)
     flips = random.random((*pixels.shape[:-3], 1, 1, 1)) < 0.5
@@ -198,7 +198,7 @@ def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
 
 
 def central_crop(image: Any, central_fraction: float) -> Tensor:
-    """Return the middle of a picture, or of each of a batch: this fraction of its height and width.
+    """Crop a picture, or each one of a batch, to the central fraction of its height and width.
 
     >>> central_crop(np.zeros((4, 8, 3)), 0.5).shape
     TensorShape([2, 4, 3])
@@ -214,7 +214,7 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
 
 
 def per_image_standardization(image: Any) -> Tensor:
-    """Return each picture with a mean of 0 and a standard deviation of 1, as float32.
+    """Scale each picture to a mean of 0 and a standard deviation of 1, as float32.
 
     >>> per_image_standardization([[[1], [3]]]).numpy().tolist()
     [[[-1.0], [1.0]]]
@@ -222,14 +222,14 @@ def per_image_standardization(image: Any) -> Tensor:
     given, unknown = _pictures("per_image_standardization", image, most=None)
     pixels, axes = given.astype(np.float32), (-3, -2, -1)
     mean = pixels.mean(axes, np.float64, keepdims=True)
-    # What is one colour has no deviation to divide by.
+    # A picture of one colour has a deviation of 0.
     least = 1 / np.sqrt(np.prod(pixels.shape[-3:]))
     std = np.maximum(pixels.std(axes, np.float64, keepdims=True), least)
     return Tensor(((pixels - mean) / std).astype(np.float32), unknown)
 
 
 def _pictures(what: str, image: Any, most: int | None = 4) -> tuple[NDArray[Any], UnknownDims]:
-    """Return a picture, or a batch, of no more than so many dimensions, and which of them are open."""
+    """Return the pixels of a picture or a batch with at most `most` dimensions, and which of these are unknown."""
     tensor = convert_to_tensor(image)
     pixels = np.asarray(tensor)
     if pixels.ndim < 3 or pixels.ndim > (most or pixels.ndim):
