@@ -1,4 +1,4 @@
-// The Arrow C data interface: columns described in Python, handed over without a copy and without pyarrow.
+// The Arrow C data interface: exports columns described in Python, without a copy and without pyarrow.
 #include <nanobind/stl/string.h>
 
 #include <cerrno>
@@ -12,7 +12,7 @@ namespace {
 
 using namespace nb::literals;
 
-// As the specification lays them down: https://arrow.apache.org/docs/format/CDataInterface.html
+// As specified: https://arrow.apache.org/docs/format/CDataInterface.html
 struct ArrowSchema {
   const char* format;
   const char* name;
@@ -48,7 +48,7 @@ struct ArrowArrayStream {
 
 constexpr int64_t kNullable = 2;
 
-// What a struct points at; it goes with the struct's release.
+// Everything a struct points to; freed by the struct's release.
 template <typename Struct>
 struct Owned {
   std::string format, name;
@@ -112,12 +112,12 @@ void fill(nb::tuple node, ArrowArray& to) {
   adopt(to, std::move(owned));
 }
 
-// The capsule that owns a filled struct.
+// Wraps a filled struct in a capsule that owns it.
 template <typename Struct>
 nb::object to_capsule(std::unique_ptr<Struct> filled, const char* name) {
   PyObject* capsule = PyCapsule_New(filled.get(), name, [](PyObject* self) {
     auto* kept = static_cast<Struct*>(PyCapsule_GetPointer(self, PyCapsule_GetName(self)));
-    // A consumer that took the contents has left release empty.
+    // A consumer that took the contents has set release to null.
     if (kept->release != nullptr) kept->release(kept);
     delete kept;
   });
@@ -136,12 +136,12 @@ nb::object node_capsule(nb::tuple node, const char* name) {
   return to_capsule(std::move(filled), name);
 }
 
-// A stream of the nodes that a Python iterator gives; called from any thread.
+// A stream over a Python iterator of nodes; may be called from any thread.
 struct Nodes {
   nb::object schema, nodes;
   std::string error;
 
-  // 0, or an errno with the words kept for get_last_error.
+  // Returns 0, or an errno, and keeps the message for get_last_error.
   template <typename Step>
   int guard(Step step) {
     const nb::gil_scoped_acquire gil;
@@ -149,7 +149,7 @@ struct Nodes {
       step();
       return 0;
     } catch (nb::python_error& raised) {
-      // Its words alone: the traceback is of no use to whoever reads the stream.
+      // Only the message: a consumer of the stream has no use for the traceback.
       error = nb::str(raised.value()).c_str();
       return EIO;
     } catch (const std::exception& failed) {
@@ -169,7 +169,7 @@ struct Nodes {
 
   static int get_next(ArrowArrayStream* self, ArrowArray* out) {
     return of(self).guard([&] {
-      *out = {};  // without a release: the end
+      *out = {};  // no release: the end of the stream
       nb::object node = nb::steal(PyIter_Next(of(self).nodes.ptr()));
       if (node.is_valid())
         fill(nb::cast<nb::tuple>(node), *out);
@@ -204,13 +204,12 @@ void bind_arrow(nb::module_& m) {
                               node_capsule<ArrowArray>(node, "arrow_array"));
       },
       "node"_a, nb::sig("def arrow_array(node: tuple[typing.Any, ...]) -> tuple[object, object]"),
-      "Return the capsules of the Arrow C data interface for (format, name, nullable, length, null_count, "
-      "buffers, "
-      "children).");
+      "Return the Arrow C data interface capsules of a node (format, name, nullable, length, null_count, "
+      "buffers, children).");
   m.def("arrow_stream", &stream_capsule, "schema"_a, "nodes"_a,
         nb::sig("def arrow_stream(schema: tuple[typing.Any, ...], "
                 "nodes: collections.abc.Iterator[tuple[typing.Any, ...]]) -> object"),
-        "Return the capsule of a stream of such nodes, all of the schema's format.");
+        "Return the capsule of a stream of such nodes, all with this schema.");
 }
 
 }  // namespace recordkit

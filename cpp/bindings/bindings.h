@@ -1,4 +1,4 @@
-// What the parts of the module share. The core gives facts; Python makes sentences of them.
+// Shared by all bindings. The core returns facts; Python turns them into sentences.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -26,7 +26,7 @@ void bind_order(nb::module_& m);
 void bind_pictures(nb::module_& m);
 void bind_columns(nb::module_& m);
 
-// A contiguous buffer of a Python object, held until this goes.
+// A contiguous buffer of a Python object, held for the lifetime of this.
 class BufferView {
  public:
   explicit BufferView(nb::handle object) {
@@ -35,7 +35,7 @@ class BufferView {
   BufferView(const BufferView&) = delete;
   BufferView& operator=(const BufferView&) = delete;
   ~BufferView() {
-    // The last holder may be a chunk that goes while no Python code is running.
+    // The last owner may be a chunk that is destroyed without the GIL.
     const nb::gil_scoped_acquire gil;
     PyBuffer_Release(&view_);
   }
@@ -49,12 +49,12 @@ class BufferView {
 template <typename T>
 using NumpyArray = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 
-// nanobind hands over 64-bit integers as `long long`; where NumPy's int64 is a `long`, that is a type of
-// another name.
+// nanobind exports 64-bit integers as `long long`. Where NumPy's int64 is a `long`, that is a different
+// dtype.
 template <typename T>
 nb::object as_numpys_own(nb::object array) {
   if constexpr (std::is_integral_v<T> && sizeof(T) == 8) {
-    // Never freed: at exit NumPy may be gone before it is.
+    // Never freed: NumPy may be unloaded first.
     static const nb::handle dtype =
         nb::module_::import_("numpy").attr("dtype")(std::is_signed_v<T> ? "int64" : "uint64").release();
     return array.attr("view")(dtype);
@@ -62,7 +62,7 @@ nb::object as_numpys_own(nb::object array) {
   return array;
 }
 
-// Hands an array's memory to NumPy.
+// Moves an array into a NumPy array, without a copy.
 template <typename T>
 nb::object to_numpy(Array<T>&& array) {
   const size_t size = array.size();
@@ -74,8 +74,7 @@ nb::object to_numpy(Array<T>&& array) {
   return as_numpys_own<T>(nb::cast(NumpyArray<T>(data, {size}, owner)));
 }
 
-// Lets other threads run while there is much to do: to get the GIL back takes as long as going through so
-// many numbers does.
+// Releases the GIL for large inputs only: getting it back takes as long as processing kMany numbers.
 class ReleaseForMany {
  public:
   explicit ReleaseForMany(size_t count) {
@@ -87,7 +86,7 @@ class ReleaseForMany {
   std::optional<nb::gil_scoped_release> release_;
 };
 
-// What `work` returns, done while other threads may run; what the system refused becomes an OSError.
+// Runs `work` without the GIL and returns its result. std::system_error becomes OSError.
 template <typename Work>
 auto without_gil(Work work) {
   int error = 0;

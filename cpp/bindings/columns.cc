@@ -1,4 +1,4 @@
-// Rows of columns: filled up, picked, and swapped.
+// Rows of columns: padding, picking and swapping.
 #include <algorithm>
 #include <vector>
 
@@ -70,21 +70,20 @@ void pick(Bytes values, Starts starts, Starts offsets, size_t item, Room out) {
 }  // namespace
 
 void bind_columns(nb::module_& m) {
-  m.def(
-      "pad", &pad, "values"_a, "starts"_a, "fill"_a, "rows"_a,
-      nb::sig("def pad(values: " RECORDKIT_BYTES ", starts: " RECORDKIT_INTS ", fill: " RECORDKIT_BYTES
-              ", rows: int) -> list[" RECORDKIT_BYTES "]"),
-      "Lay the bytes of rows, which begin at `starts` in values of as many bytes as `fill`, into rectangles "
-      "of so many rows, each as wide as its longest row.");
+  m.def("pad", &pad, "values"_a, "starts"_a, "fill"_a, "rows"_a,
+        nb::sig("def pad(values: " RECORDKIT_BYTES ", starts: " RECORDKIT_INTS ", fill: " RECORDKIT_BYTES
+                ", rows: int) -> list[" RECORDKIT_BYTES "]"),
+        "Pad ragged rows to rectangles of at most `rows` rows, each as wide as its longest row. `starts` "
+        "counts values, whose size is that of `fill`.");
   m.def("swap_rows", &swap, "buffers"_a.noconvert(), "rows"_a.noconvert(), "width"_a, "slots"_a,
         nb::sig("def swap_rows(buffers: " RECORDKIT_BYTES ", rows: " RECORDKIT_BYTES
                 ", width: int, slots: " RECORDKIT_INTS ") -> None"),
-        "Swap rows of `width` bytes with those in slots of a buffer, one after the other; for every column, "
-        "each of which is a line of `buffers` and of `rows`.");
+        "Swap rows of `width` bytes with their slots of a buffer, in order. `buffers` and `rows` have one "
+        "line per column.");
   m.def("pick_runs", &pick, "values"_a, "starts"_a, "offsets"_a, "item"_a, "out"_a.noconvert(),
         nb::sig("def pick_runs(values: " RECORDKIT_BYTES ", starts: " RECORDKIT_INTS
                 ", offsets: " RECORDKIT_INTS ", item: int, out: " RECORDKIT_BYTES ") -> None"),
-        "Copy runs of values of `item` bytes, which begin at `starts`, to where `offsets` say.");
+        "Copy runs of values of `item` bytes that begin at `starts` to `out`, at `offsets`.");
 }
 
 }  // namespace recordkit

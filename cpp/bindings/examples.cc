@@ -1,4 +1,4 @@
-// Examples: payloads to columns and back, edits on the wire, surveys.
+// Examples: decoding, encoding, edits on the wire, surveys.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -57,10 +57,9 @@ nb::object column_to_python(const FieldSpec& spec, Column& column) {
                         or_none(std::move(column.value_offsets)), or_none(std::move(column.step_offsets)));
 }
 
-// The columns of what is decoded. Those of numbers with a fixed count stand in two blocks, one behind the
-// other in the order of fields. Rows are written across columns, and batches are powers of two: without the
-// gap, a row's values in all columns would compete for the same few lines of the first-level cache. Measured:
-// a quarter of the time.
+// The decoded columns. Numbers with a fixed count per record go to two blocks, one field after the other.
+// Rows are written across columns, and batch sizes are powers of two: without a gap between fields, the
+// values of a row would compete for the same few lines of the L1 cache, which costs a quarter of the time.
 constexpr size_t kBlockGap = 16;
 
 class Table {
@@ -83,7 +82,8 @@ class Table {
 
   std::vector<Column>& columns() { return columns_; }
 
-  // Both blocks, and what is not in them: an element a field, or nothing at all.
+  // Both blocks, and a list of everything not in them, with one element per field; or None if that is
+  // nothing.
   nb::object to_python() {
     nb::object rest = nb::none();
     const auto is_all = [](const FieldSpec& spec, const Column& column) {
@@ -140,7 +140,7 @@ nb::object decode_listed(const Decoder& decoder, const std::vector<const FileMap
 
 nb::object decode_next_records(const Decoder& decoder, RecordReader& reader, size_t records,
                                bool few_fields) {
-  constexpr size_t kNotMany = 1 << 20;  // there is room for them before it is known that they are there
+  constexpr size_t kNotMany = 1 << 20;  // memory is reserved before the records are known to exist
   std::optional<Table> table;
   ReadResult read;
   const std::optional<uint64_t> first = without_gil([&]() -> std::optional<uint64_t> {
@@ -163,8 +163,7 @@ nb::object decode_next_records(const Decoder& decoder, RecordReader& reader, siz
 using Source =
     std::tuple<std::string, int, bool, int64_t, nb::object, nb::object, nb::object, nb::object, nb::object>;
 
-// The array as it is: one that would have to be converted is refused, for the copy would not outlive this
-// call.
+// The array itself. Refuses one that would have to be converted: the copy would not outlive this call.
 template <typename T>
 T as_it_is(nb::handle object) {
   T array;
@@ -181,7 +180,7 @@ const int64_t* offsets_of(nb::handle object, size_t& total) {
   return offsets.data();
 }
 
-// The caller keeps the arrays and lists of `source` alive, and as they are.
+// The caller keeps the arrays and lists of `source` alive and unchanged.
 SourceColumn source_column(const Source& source, size_t rows) {
   const auto& [name, kind, steps, count, values, byte_offsets, value_offsets, step_offsets, states] = source;
   SourceColumn column{.name = name, .kind = static_cast<Kind>(kind), .steps = steps, .count = count};
@@ -303,27 +302,27 @@ nb::dict survey_chunk(const Chunk& chunk, size_t start, size_t stop) {
 void bind_examples(nb::module_& m) {
   m.def(
       "block_gap", [] { return kBlockGap; },
-      "Return how many values stand unused behind each field in a block.");
-  nb::class_<Decoder>(m, "Decoder", "Decodes payloads into columns; safe to use from many threads.")
+      "Return how many values are left unused after each field of a block.");
+  nb::class_<Decoder>(m, "Decoder", "Decodes payloads to columns. Thread-safe.")
       .def("__init__", &init_decoder, "specs"_a, "sequence"_a,
            "Specs are (name, kind, count or -1, required, steps).")
       .def("decode", &decode, "chunk"_a, "start"_a, "stop"_a,
            nb::sig("def decode(self, chunk: Chunk, start: int, stop: int) -> " RECORDKIT_TABLE
                    " | tuple[int, int, int, int, int, int, int]"),
-           "Return blocks of integers and of floats, where numbers of a fixed count stand, one field behind "
-           "the other, and a list of what else there is, an element a field; or the facts of a fault: (what, "
+           "Return a block of integers and one of floats, with the fixed-count numbers one field after the "
+           "other, and a list of everything else, with one element per field. On a fault, return (what, "
            "wire, record, byte, field, found kind, found count).")
       .def("decode_next", &decode_next_records, "reader"_a, "records"_a, "few_fields"_a,
            nb::sig("def decode_next(self, reader: Reader, records: int, few_fields: bool) -> "
                    "tuple[int, " RECORDKIT_TABLE "] | tuple[Chunk, int, int]"),
-           "Return the number of the first of the next records and what `decode` returns for them, or what "
-           "`Reader.next` returns where there are not so many, or one is not sound or not what is asked for.")
+           "Read and decode the next records. Return the number of the first and the result of `decode`; or "
+           "that of `Reader.next` if there are fewer, or if one is damaged or does not match the fields.")
       .def("decode_mapped", &decode_listed, "maps"_a, "places"_a, "start"_a, "stop"_a,
            nb::sig(
                "def decode_mapped(self, maps: collections.abc.Sequence[FileMap | None], places: PlaceList, "
                "start: int, stop: int) -> " RECORDKIT_TABLE " | None"),
-           "Return what `decode` returns for the records at places [start, stop), taken from maps; None "
-           "where some are in none, or one is not sound or not what is asked for.");
+           "Return the result of `decode` for the records at places [start, stop), read from maps; None if "
+           "one is in no map, is damaged or does not match the fields.");
   m.def("encode", &encode_columns, "columns"_a, "rows"_a, "sequence"_a,
         nb::sig("def encode(columns: list[tuple[typing.Any, ...]], rows: int, sequence: bool) -> "
                 "tuple[int, int, Chunk]"),
@@ -333,7 +332,7 @@ void bind_examples(nb::module_& m) {
         "tail"_a.none(), "Return (fault, wire fault, record, byte, name, chunk) of an edit on the wire.");
   m.def("survey", &survey_chunk, "chunk"_a, "start"_a, "stop"_a,
         nb::sig("def survey(chunk: Chunk, start: int, stop: int) -> dict[str, typing.Any]"),
-        "Return facts of every feature.");
+        "Return facts about every feature.");
   m.def(
       "lint",
       [](nb::object payload, bool sequence) {
@@ -343,7 +342,7 @@ void bind_examples(nb::module_& m) {
           result.emplace_back(static_cast<int>(finding.lint), finding.byte, std::move(finding.name));
         return result;
       },
-      "payload"_a, "sequence"_a, "Return (lint, byte, name) of what TensorFlow reads another way.");
+      "payload"_a, "sequence"_a, "Return (lint, byte, name) of everything TensorFlow reads differently.");
 }
 
 }  // namespace recordkit

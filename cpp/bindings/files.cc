@@ -18,10 +18,10 @@ namespace {
 
 using namespace nb::literals;
 
-// 0, or the errno. ENOSYS where there is no such call.
+// Returns 0 or the errno; ENOSYS if the system lacks the call.
 int rename_with(const nb::bytes& from, const nb::bytes& to, bool exchange) {
 #if defined(__linux__)
-  // By number, for the C library's function is younger than the C libraries we are built for.
+  // By number: the C libraries we support may lack the function.
   constexpr unsigned kNoReplace = 1, kExchange = 2;
   const long result = ::syscall(SYS_renameat2, AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(),
                                 exchange ? kExchange : kNoReplace);
@@ -34,7 +34,7 @@ int rename_with(const nb::bytes& from, const nb::bytes& to, bool exchange) {
   return result == 0 ? 0 : errno;
 }
 
-// Where there is no such call, or it fails, the system writes when it sees fit, as it would have.
+// Only a hint: without the call, or if it fails, the system writes when it sees fit.
 void start_writeback([[maybe_unused]] int descriptor, [[maybe_unused]] uint64_t offset,
                      [[maybe_unused]] uint64_t size) {
 #if defined(__linux__)
@@ -43,11 +43,11 @@ void start_writeback([[maybe_unused]] int descriptor, [[maybe_unused]] uint64_t 
 #endif
 }
 
-// 0, or the errno. The size of the file stays as it is.
+// Returns 0 or the errno. The size of the file does not change.
 int preallocate([[maybe_unused]] int descriptor, [[maybe_unused]] uint64_t offset,
                 [[maybe_unused]] uint64_t size) {
 #if defined(__linux__)
-  // Not posix_fallocate, which writes zeros where the file system has no such call.
+  // Not posix_fallocate, which writes zeros if the file system lacks support.
   return ::fallocate(descriptor, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), static_cast<off_t>(size)) ==
                  0
              ? 0
@@ -62,26 +62,23 @@ int preallocate([[maybe_unused]] int descriptor, [[maybe_unused]] uint64_t offse
 void bind_files(nb::module_& m) {
   m.def(
       "exchange", [](const nb::bytes& a, const nb::bytes& b) { return rename_with(a, b, true); }, "a"_a,
-      "b"_a, "Let two paths change places, at once. Return 0 or the errno.");
+      "b"_a, "Swap two paths atomically. Return 0 or the errno.");
   m.def(
       "rename_new", [](const nb::bytes& from, const nb::bytes& to) { return rename_with(from, to, false); },
       "source"_a, "target"_a, "Rename unless the target exists. Return 0 or the errno.");
   m.def("preallocate", &preallocate, nb::call_guard<nb::gil_scoped_release>(), "descriptor"_a, "offset"_a,
-        "size"_a,
-        "Set disk space aside for a part of a file that is yet to be written. Return 0 or the errno.");
+        "size"_a, "Reserve disk space for a range of a file that will be written. Return 0 or the errno.");
   m.def("start_writeback", &start_writeback, nb::call_guard<nb::gil_scoped_release>(), "descriptor"_a,
-        "offset"_a, "size"_a,
-        "Let the system begin to write this part of a file to the disk, without waiting for it.");
-  nb::class_<FileMap>(m, "FileMap", "A file as memory, which it may be cut short under.")
+        "offset"_a, "size"_a, "Start writing this range of a file to the disk, without waiting.");
+  nb::class_<FileMap>(m, "FileMap", "A memory-mapped file, safe even if the file is truncated.")
       .def("__len__", &FileMap::size)
-      .def_prop_ro("is_whole", &FileMap::is_whole, "Whether all that was touched so far was there.");
-  m.def("mapped_bytes", &FileMap::touched, "Return how many bytes were taken from maps so far.");
+      .def_prop_ro("is_whole", &FileMap::is_whole, "Whether every access so far succeeded.");
+  m.def("mapped_bytes", &FileMap::touched, "Return how many bytes were read from maps so far.");
   m.def(
       "map_file", [](int descriptor, uint64_t most_bytes) { return FileMap::of(descriptor, most_bytes); },
       "descriptor"_a, "most_bytes"_a,
       nb::sig("def map_file(descriptor: int, most_bytes: int) -> FileMap | None"),
-      "Return a map of a file of this machine; None if there is none to be had, or maps would have more "
-      "bytes.");
+      "Map a local file. Return None if it cannot be mapped, or if all maps would exceed `most_bytes`.");
 }
 
 }  // namespace recordkit

@@ -1,11 +1,8 @@
 #include "bindings/bindings.h"
 
 NB_MODULE(_core, m) {
-  m.doc() =
-      "The C++ core of recordkit: facts and hot loops. Its users are records, examples, schema and "
-      "storage.";
-  // An object in a global of the user's program lives until the interpreter is gone; that is no leak to warn
-  // about.
+  m.doc() = "The C++ core of recordkit: facts and hot loops, without the sentences of errors.";
+  // Globals of the user's program may outlive the interpreter; that is not a leak to warn about.
   nanobind::set_leak_warnings(false);
   recordkit::bind_files(m);
   recordkit::bind_records(m);

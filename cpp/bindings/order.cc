@@ -30,8 +30,8 @@ void bind_order(nb::module_& m) {
   m.def("permute", &permute, "indices"_a, "count"_a, "seed"_a, "epoch"_a, "salt"_a,
         nb::sig("def permute(indices: numpy.typing.NDArray[numpy.int64], count: int, seed: int, epoch: int, "
                 "salt: int) -> numpy.typing.NDArray[numpy.int64]"),
-        "Return the images of indices under a keyed bijection of [0, count); seed, epoch and salt are less "
-        "than 2**64.");
+        "Return the images of the indices under a keyed permutation of [0, count). seed, epoch and salt are "
+        "below 2**64.");
 }
 
 }  // namespace recordkit

@@ -1,4 +1,4 @@
-// Pictures as arrays.
+// Decoding and resizing pictures.
 #include "bindings/bindings.h"
 #include "core/pictures/jpeg.h"
 #include "core/pictures/resize.h"
@@ -30,7 +30,7 @@ void resize_array(const Source& source, const Target& target, Resampling how, co
   resize(from, pixels_of<To>(target), how, mirrored, scale.data(), shift.data());
 }
 
-// Whether the pixels of a row stand side by side, from left to right or from right to left.
+// Whether the pixels of a row are adjacent, from left to right or from right to left.
 bool has_whole_rows(const Source& source) {
   const auto channels = static_cast<int64_t>(source.shape(2));
   return (channels == 1 || source.stride(2) == 1) &&
@@ -80,24 +80,24 @@ bool decode_jpeg(JpegDecoder& decoder, nb::handle picture, Target target, int ho
 }  // namespace
 
 void bind_pictures(nb::module_& m) {
-  nb::class_<JpegDecoder>(m, "JpegDecoder",
-                          "Decodes JPEGs straight to a size; for one thread at a time, as it keeps memory.")
+  nb::class_<JpegDecoder>(
+      m, "JpegDecoder",
+      "Decodes JPEGs straight to a given size. Keeps memory between calls; for one thread at a time.")
       .def(nb::init<bool>(), "is_portable"_a = false)
       .def("decode", &decode_jpeg, "picture"_a, "target"_a.noconvert(), "how"_a, "scale"_a, "shift"_a,
            nb::sig("def decode(self, picture: typing_extensions.Buffer, "
                    "target: numpy.typing.NDArray[typing.Any], how: int, "
                    "scale: numpy.typing.NDArray[numpy.float32], "
                    "shift: numpy.typing.NDArray[numpy.float32]) -> bool"),
-           "Fill a picture [h,w,c] as `resize` would with the JPEG's pixels. False if it is another kind of "
-           "JPEG than "
-           "most, not a sound one, or smaller.");
+           "Decode a JPEG into a picture [h,w,c], resized as by `resize`. Return False if it is of an "
+           "unusual kind, damaged, or would have to be enlarged.");
   m.def("resize", &resize_pixels, "source"_a, "target"_a.noconvert(), "how"_a, "scale"_a, "shift"_a,
         nb::sig(
             "def resize(source: numpy.typing.NDArray[typing.Any], target: numpy.typing.NDArray[typing.Any], "
             "how: int, scale: numpy.typing.NDArray[numpy.float32], "
             "shift: numpy.typing.NDArray[numpy.float32]) -> None"),
-        "Fill one picture [h,w,c] with another, resized (0 nearest, 1 bilinear, 2 area), times `scale` plus "
-        "`shift` of each channel.");
+        "Resize one picture [h,w,c] into another (0 nearest, 1 bilinear, 2 area), then apply `scale` and "
+        "`shift` per channel.");
 }
 
 }  // namespace recordkit

@@ -1,4 +1,4 @@
-// Places of records, found by the one binding and used by the other.
+// Places of records, made in places.cc and also used in examples.cc.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 namespace recordkit {
 
 struct PlaceList {
-  size_t files;  // every place is in one of so many
+  size_t files;  // how many files the places refer to
   std::vector<Place> places;
 };
 

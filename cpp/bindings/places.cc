@@ -1,4 +1,4 @@
-// Records at known places of files.
+// Random access: where records are, and fetching them from there.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -39,9 +39,10 @@ std::tuple<Chunk, int> fetch_places(int descriptor, Numbers<uint64_t> offsets, N
   return {std::move(fetched.chunk), static_cast<int>(fetched.fault)};
 }
 
-// --- Many files at once
+// --- Several files
 
-// Of each number the file, going by where the files end, and the number in it; and how many are in each file.
+// For each number, which file it is in and its number there, given where the files end; and how many are in
+// each file.
 std::tuple<nb::object, nb::object, nb::object> split_numbers(Numbers<int64_t> ends,
                                                              Numbers<int64_t> numbers) {
   const std::span<const int64_t> all(ends.data(), ends.size());
@@ -73,7 +74,7 @@ Place checked_place(const Tables& tables, int64_t file, int64_t number) {
   return {0, 0, static_cast<uint32_t>(file)};
 }
 
-// The blocks that the tables lack; if none, the places.
+// Fills in the places. Returns the blocks that the tables lack; if there are any, the places are incomplete.
 Blocks look_up(const Tables& tables, const int64_t* numbers, std::span<Place> places) {
   Blocks lacking;
   for (size_t i = 0; i < places.size(); ++i) {
@@ -154,8 +155,7 @@ void put_block(PlaceTable& table, uint64_t block, uint64_t start, uint64_t least
 #define RECORDKIT_UINTS "numpy.typing.NDArray[numpy.uint64]"
 
 void bind_table(nb::module_& m) {
-  nb::class_<PlaceTable>(m, "PlaceTable",
-                         "Where the records of a file are, filled a block of records at a time.")
+  nb::class_<PlaceTable>(m, "PlaceTable", "Where the records of a file are; filled in blocks on demand.")
       .def(
           "__init__",
           [](PlaceTable* self, uint64_t records, uint64_t block_records) {
@@ -164,39 +164,36 @@ void bind_table(nb::module_& m) {
           },
           "records"_a, "block_records"_a)
       .def("__len__", &PlaceTable::records)
-      .def(
-          "put", &put_block, "block"_a, "start"_a, "least"_a, "width"_a, "above"_a,
-          "Take a block as an index holds it: where its first frame starts, and what each is longer than the "
-          "shortest.")
+      .def("put", &put_block, "block"_a, "start"_a, "least"_a, "width"_a, "above"_a,
+           "Store a block as an index has it: where its first frame starts, the smallest frame, and how much "
+           "larger each one is.")
       .def("lacking", &lacking_blocks, "numbers"_a,
            nb::sig("def lacking(self, numbers: " RECORDKIT_INTS ") -> list[int]"),
-           "Return the blocks that have to be put in for these records.")
+           "Return the blocks that must be stored before these records can be looked up.")
       .def("places", &places_of, "numbers"_a,
            nb::sig("def places(self, numbers: " RECORDKIT_INTS ") -> tuple[" RECORDKIT_UINTS
                    ", " RECORDKIT_UINTS "]"),
-           "Return where the frames of these records start, and how long they are; their blocks must be "
-           "there.")
+           "Return offsets and sizes of the frames of these records. Their blocks must be stored.")
       .def("fetch", &fetch_one, "descriptor"_a, "number"_a,
-           "Return one record; None if its block is not there, or it is not sound.")
-      .def_prop_ro("nbytes", &PlaceTable::nbytes, "The memory that it takes.");
+           "Return one record; None if its block is not stored, or if it is damaged.")
+      .def_prop_ro("nbytes", &PlaceTable::nbytes, "The memory used, in bytes.");
   nb::class_<PlaceList>(m, "PlaceList", "Places of records in several files.")
       .def("__len__", [](const PlaceList& list) { return list.places.size(); });
-  m.def(
-      "split_numbers", &split_numbers, "ends"_a, "numbers"_a,
-      nb::sig("def split_numbers(ends: " RECORDKIT_INTS ", numbers: " RECORDKIT_INTS
-              ") -> tuple[" RECORDKIT_INTS ", " RECORDKIT_INTS ", " RECORDKIT_INTS "]"),
-      "Return which of the files each number is in, going by where they end, its number there, and how many "
-      "each file has.");
+  m.def("split_numbers", &split_numbers, "ends"_a, "numbers"_a,
+        nb::sig("def split_numbers(ends: " RECORDKIT_INTS ", numbers: " RECORDKIT_INTS
+                ") -> tuple[" RECORDKIT_INTS ", " RECORDKIT_INTS ", " RECORDKIT_INTS "]"),
+        "Return for each number which file it is in and its number there, given where the files end, and how "
+        "many are in each file.");
   m.def("find_places", &find_places, "tables"_a, "files"_a, "numbers"_a,
         nb::sig("def find_places(tables: collections.abc.Sequence[PlaceTable], files: " RECORDKIT_INTS
                 ", numbers: " RECORDKIT_INTS ") -> tuple[PlaceList, list[tuple[int, int]]]"),
-        "Return where the records with these numbers in these of the files are, and which (file, block) the "
-        "tables lack, in order: if any, the places say nothing.");
+        "Return where these records are, given file and number of each, and which (file, block) pairs the "
+        "tables lack. If any are lacking, the places are incomplete.");
   m.def("fetch_listed", &fetch_listed, "descriptors"_a, "maps"_a, "places"_a,
         nb::sig("def fetch_listed(descriptors: collections.abc.Sequence[int], maps: "
                 "collections.abc.Sequence[FileMap | None], places: PlaceList) -> tuple[Chunk, int, int]"),
-        "Return the records at these places, in this order, up to the first that is not sound, its fault (0: "
-        "none), and how often files were read from.");
+        "Return the records at these places, in order, up to the first damaged one, its fault (0: none), and "
+        "the number of read calls.");
 }
 
 }  // namespace
@@ -205,15 +202,13 @@ void bind_places(nb::module_& m) {
   m.def("scan_headers", &scan_file_headers, "descriptor"_a, "offset"_a, "max_records"_a, "most_mapped"_a,
         nb::sig("def scan_headers(descriptor: int, offset: int, max_records: int, most_mapped: int) -> "
                 "tuple[" RECORDKIT_UINTS ", numpy.typing.NDArray[numpy.uint32], int, int]"),
-        "Return lengths and stored CRCs of payloads by headers and footers alone, the fault behind them (0: "
-        "none) "
-        "and its offset.");
+        "Return lengths and stored CRCs of payloads, from headers and footers alone, the fault that ended "
+        "the scan (0: none) and its offset.");
   m.def("fetch", &fetch_places, "descriptor"_a, "offsets"_a, "sizes"_a, "first_record"_a = 0,
         nb::sig("def fetch(descriptor: int, offsets: " RECORDKIT_UINTS ", sizes: " RECORDKIT_UINTS
                 ", first_record: int = 0) -> tuple[Chunk, int]"),
-        "Return the records whose frames have these offsets and sizes, and the fault of the one behind the "
-        "last "
-        "(0: none).");
+        "Return the records whose frames have these offsets and sizes, up to the first damaged one, and its "
+        "fault (0: none).");
   bind_table(m);
 }
 

@@ -1,4 +1,4 @@
-// Records: checksums, chunks, the reader, salvage.
+// Records: checksums, chunks, the reader, verify, salvage.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
@@ -52,7 +52,7 @@ Chunk chunk_slice(const Chunk& chunk, size_t start, size_t stop) {
   return part;
 }
 
-// The length (uint64) and the payload's CRC (uint32) of every record: what a digest is made of.
+// Length (uint64) and payload CRC (uint32) of every record, the input of digests.
 nb::bytes chunk_identity(const Chunk& chunk) {
   Buffer facts(12 * chunk.records.size());
   for (size_t i = 0; i < chunk.records.size(); ++i) {
@@ -79,7 +79,7 @@ nb::object chunk_column(const Chunk& chunk, bool offsets) {
   return to_numpy(std::move(values));
 }
 
-// The chunk over a buffer, with the fault that ended the scan and where.
+// A chunk over a buffer, the fault that ended the scan, and where.
 std::tuple<Chunk, int, uint64_t> scan_buffer(nb::object data, uint64_t max_record_bytes, uint64_t file_offset,
                                              uint64_t first_record) {
   auto view = std::make_shared<BufferView>(data);
@@ -132,7 +132,7 @@ class ObjectSource : public ByteSource {
         PyMemoryView_FromMemory(reinterpret_cast<char*>(to), static_cast<Py_ssize_t>(size), PyBUF_WRITE));
     if (!view.is_valid()) throw nb::python_error();
     nb::object got = readinto_(view);
-    // The memory is ours and may move: an object that kept the view must not reach it later.
+    // The memory may move later: an object that kept the view must not access it.
     view.attr("release")();
     if (got.is_none()) throw nb::value_error("readinto() returned None: the file is not in blocking mode");
     const size_t count = nb::cast<size_t>(got);
@@ -149,7 +149,7 @@ std::unique_ptr<ByteSource> source_of(nb::object file, uint64_t most_mapped) {
   return std::make_unique<ObjectSource>(file);
 }
 
-// How a window is read with a function of Python's. REQUIRES: that outlives what is returned
+// Reads a window with a Python function. REQUIRES: `read_at` outlives the result
 ByteWindow::Read reading(const nb::callable& read_at, uint64_t start) {
   return [&read_at, start](uint64_t offset, uint8_t* to, uint64_t size) {
     const nb::gil_scoped_acquire gil;
@@ -176,18 +176,18 @@ auto salvaged(const ByteWindow& window, uint64_t beyond) {
 
 void bind_snapshot(nb::module_& m) {
   nb::class_<FileSnapshot>(m, "FileSnapshot",
-                           "An open file as it is now, to ask later what has become of it.")
+                           "The state of an open file, to detect later whether it has changed.")
       .def(nb::init<int>(), "descriptor"_a)
-      .def_prop_ro("size", &FileSnapshot::size, "How many bytes it had.")
-      .def("had", &FileSnapshot::had, "size"_a, "The file is known to have had so many bytes before.")
+      .def_prop_ro("size", &FileSnapshot::size, "The size of the file when the snapshot was made.")
+      .def("had", &FileSnapshot::had, "size"_a, "Note that the file is known to have had this size earlier.")
       .def("note", &FileSnapshot::note, "offset"_a, "length"_a, "payload_crc"_a,
-           "Take notice of a record that was read; the first, second, fourth and so on are kept.")
+           "Note a record that was read. The first, second, fourth, and so on are kept.")
       .def(
           "now",
           [](const FileSnapshot& snapshot, uint64_t end) { return static_cast<int>(snapshot.now(end)); },
           "end"_a,
-          "Return the fault if, since then, the file has lost bytes or was written over; 0 where nothing "
-          "shows.");
+          "Return the fault if the file was truncated or overwritten since then, or 0 if no change is "
+          "visible.");
 }
 
 void bind_verify(nb::module_& m) {
@@ -199,8 +199,8 @@ void bind_verify(nb::module_& m) {
                                to_bytes({checked.identities.data(), checked.identities.size()}));
       },
       "descriptor"_a, "offset"_a, "most_bytes"_a,
-      "Return the size of the next records, all of them sound, and their identities; none where "
-      "the file has to be read instead.");
+      "Check the next records in the page cache. Return their size and identities; nothing if the file has "
+      "to be read instead.");
   m.def(
       "may_repeat",
       [](const std::vector<nb::bytes>& identities) {
@@ -211,7 +211,7 @@ void bind_verify(nb::module_& m) {
         return may_repeat(pieces);
       },
       "identities"_a,
-      "Return whether two neighbours have the CRCs of two others, and now and then although they have not.");
+      "Return whether a pair of neighbours may occur twice, going by their CRCs. Has false positives.");
 }
 
 }  // namespace
@@ -223,7 +223,7 @@ void bind_records(nb::module_& m) {
         const BufferView view(data);
         return crc32c_extend(crc, view.bytes().data(), view.bytes().size());
       },
-      "data"_a, "crc"_a = 0, "Return the CRC-32C of `data`, going on from the CRC of what stood before it.");
+      "data"_a, "crc"_a = 0, "Return the CRC-32C of `data`, continued from the CRC of the bytes before it.");
   m.def("crc32c_combine", &crc32c_combine, "crc_a"_a, "crc_b"_a, "size_b"_a,
         "Return the CRC of a + b from the CRCs of both and the length of b.");
   m.def("mask_crc", &mask_crc, "crc"_a, "Return a CRC as the format stores it.");
@@ -234,7 +234,7 @@ void bind_records(nb::module_& m) {
         "Choose the CRC path of the whole process; False if this processor cannot run it.");
 
   nb::class_<Chunk>(m, "Chunk", nb::type_slots(chunk_slots),
-                    "Consecutive framed records in memory, every checksum known to be right.")
+                    "Consecutive framed records in memory, every checksum verified.")
       .def("__len__", [](const Chunk& chunk) { return chunk.records.size(); })
       .def("__getitem__", &chunk_item, "index"_a)
       .def(
@@ -261,9 +261,8 @@ void bind_records(nb::module_& m) {
       .def_ro("file_offset", &Chunk::file_offset, "Where the chunk starts in its file.");
 
   m.def("scan", &scan_buffer, "data"_a, "max_record_bytes"_a, "file_offset"_a = 0, "first_record"_a = 0,
-        "Return the sound records at the start of a buffer, the fault behind them (0: none) and its offset "
-        "in the "
-        "buffer.");
+        "Return the intact records at the start of a buffer, the fault after them (0: none) and its offset "
+        "in the buffer.");
   m.def(
       "pack", &pack, "payloads"_a, "file_offset"_a = 0, "first_record"_a = 0,
       nb::sig("def pack(payloads: collections.abc.Iterable[typing_extensions.Buffer], file_offset: int = 0, "
@@ -277,7 +276,7 @@ void bind_records(nb::module_& m) {
         return join(chunks);
       },
       "chunks"_a, nb::sig("def join(chunks: collections.abc.Sequence[Chunk]) -> Chunk"),
-      "Return the records of all chunks in one, copied.");
+      "Copy the records of all chunks into one.");
 
   nb::class_<RecordReader>(m, "Reader",
                            "Reads framed records from a descriptor or an object with readinto().")
@@ -292,8 +291,7 @@ void bind_records(nb::module_& m) {
           },
           "file"_a, "chunk_bytes"_a, "max_record_bytes"_a, "file_offset"_a = 0, "first_record"_a = 0,
           "most_mapped"_a = 0, "had"_a = 0)
-      .def_prop_ro("next_record", &RecordReader::next_record,
-                   "The number of the first record that was not handed out.")
+      .def_prop_ro("next_record", &RecordReader::next_record, "The number of the next record.")
       .def_prop_ro(
           "sizes",
           [](const RecordReader& reader) {
@@ -301,7 +299,7 @@ void bind_records(nb::module_& m) {
             return snapshot == nullptr ? std::make_tuple(uint64_t{0}, uint64_t{0})
                                        : std::make_tuple(snapshot->size(), snapshot->current_size());
           },
-          "How many bytes the file had, and how many it has.")
+          "The size of the file when reading began, and its current size.")
       .def(
           "next",
           [](RecordReader& reader, std::optional<size_t> records) {
@@ -318,7 +316,7 @@ void bind_records(nb::module_& m) {
             const RecordReader::Passed passed = without_gil([&] { return reader.pass_large(); });
             return std::make_tuple(static_cast<int>(passed.fault), passed.length, passed.crc);
           },
-          "Check the record that `next` has called too large, a piece at a time, and go on behind it. Return "
+          "Check the record that `next` called too large, a piece at a time, and continue after it. Return "
           "(fault, length, crc).");
 
   m.def(
@@ -328,11 +326,9 @@ void bind_records(nb::module_& m) {
         return salvaged(ByteWindow(view.bytes()), beyond);
       },
       "data"_a, "beyond"_a = 0,
-      "Return what can be shown to be intact, (offset, length, how, nested), what is lost, (offset, length, "
-      "what, "
-      "records before), up to where that is decided, and up to where behind it no sound record starts. "
-      "`beyond` is "
-      "how many bytes of the file follow `data`.");
+      "Return the intact records (offset, length, how, nested), the lost ranges (offset, length, what, "
+      "records before), the offset up to which this is decided, and the one up to which no further intact "
+      "record starts. `beyond` is how many bytes of the file follow `data`.");
   m.def(
       "salvage_at",
       [](nb::callable read_at, uint64_t offset, uint64_t size, uint64_t beyond) {
@@ -342,7 +338,7 @@ void bind_records(nb::module_& m) {
       nb::sig("def salvage_at(read_at: collections.abc.Callable[[int, int], bytes], offset: int, size: int, "
               "beyond: int = 0) -> tuple[list[tuple[int, int, int, bool]], list[tuple[int, int, int, int]], "
               "int, int]"),
-      "Return what `salvage` does of the bytes that `read_at(offset, size)` gives, a small piece at a time.");
+      "Like `salvage`, for bytes that `read_at(offset, size)` returns a small piece at a time.");
   bind_snapshot(m);
   bind_verify(m);
 }

@@ -1,7 +1,6 @@
-// Rows: dicts of Python values gathered into columns.
+// Rows: collects dicts of Python values into columns.
 //
-// The common types are taken here; everything else, and every error, is handed to the field's `convert` in
-// Python.
+// Common types are handled here. Everything else, and every error, goes to the field's `convert` in Python.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -43,12 +42,12 @@ class Field {
   nb::object key;
   bool optional() const { return optional_; }
 
-  // Sets this row's value aside. Nothing is kept until `commit`.
+  // Stages this row's value. Nothing is kept until `commit`.
   void stage(PyObject* value) {
     missing_ = value == nullptr || value == Py_None;
     if (missing_ && optional_) return stage_nothing();
     if (!missing_ && stage_plain(value)) return;
-    // Missing and required, or not one of the plain types: convert returns something plain, or raises.
+    // Missing but required, or not one of the plain types: convert returns a plain value, or raises.
     nb::object converted = convert_(nb::handle(missing_ ? Py_None : value));
     missing_ = false;
     if (op_ == Op::object) {
@@ -68,7 +67,7 @@ class Field {
         floats_.push(float_);
         break;
       case Op::bytes:
-        // Kept, not copied: bytes do not change, and may be large.
+        // Kept, not copied: bytes are immutable, and may be large.
         objects_.append(missing_ ? nb::bytes("", 0) : object_);
         object_.reset();
         break;
@@ -136,7 +135,7 @@ class Field {
         return overflow == 0 && int_ >= low_ && int_ <= high_;
       }
       case Op::floating: {
-        // NumPy's float64 is a subclass of float and means what it says: no silent rounding.
+        // NumPy's float64 is a subclass of float, and is not rounded silently.
         if (!PyFloat_CheckExact(value)) return false;
         const double wide = PyFloat_AS_DOUBLE(value);
         float_ = static_cast<float>(wide);
@@ -170,14 +169,14 @@ class Field {
   bool optional_;
   nb::object convert_;
 
-  // The row at hand.
+  // The current row.
   bool missing_ = false;
   int64_t int_ = 0;
   float float_ = 0;
   Bytes view_;
   nb::object object_;  // keeps view_ alive, or is the value
 
-  // The rows before it.
+  // The rows committed so far.
   size_t rows_ = 0;
   Array<int64_t> ints_;
   Array<float> floats_;
@@ -216,7 +215,7 @@ class RowBuilder {
   size_t rows() const { return rows_; }
 
  private:
-  // Every key is a field, and every field that must be there is.
+  // Whether every key is a field and no required field is missing.
   bool matches(PyObject* row) const {
     Py_ssize_t found = 0;
     for (const Field& field : fields_) {
@@ -236,12 +235,13 @@ class RowBuilder {
 }  // namespace
 
 void bind_rows(nb::module_& m) {
-  nb::class_<RowBuilder>(m, "RowBuilder", "Gathers rows of dicts into columns, each row whole or not at all.")
+  nb::class_<RowBuilder>(m, "RowBuilder",
+                         "Collects dicts into columns; a row is added completely or not at all.")
       .def(nb::init<const std::vector<RowBuilder::Spec>&, nb::object>(), "specs"_a, "explain"_a,
            "Specs are (name, op, low, high, optional, convert).")
       .def("append", &RowBuilder::append, "row"_a)
       .def("take", &RowBuilder::take, nb::sig("def take(self) -> list[tuple[typing.Any, ...]]"),
-           "Return the columns, and start again with none.")
+           "Return the columns, and start again with no rows.")
       .def("__len__", &RowBuilder::rows);
 }
 
