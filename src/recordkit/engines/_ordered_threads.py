@@ -44,13 +44,23 @@ class OrderedThreadPool:
         tasks: The jobs.
         function: Does a job.
         grow: Whether to start more threads while the existing ones wait for something other than the processors.
+        ahead: How many results may wait for an earlier one; by default two for each thread.
     """
 
-    def __init__(self, workers: int, tasks: Tasks, function: Callable[[Any], Any], *, grow: bool = False) -> None:
+    def __init__(
+        self,
+        workers: int,
+        tasks: Tasks,
+        function: Callable[[Any], Any],
+        *,
+        grow: bool = False,
+        ahead: int | None = None,
+    ) -> None:
         self._tasks = tasks
         self._function = function
-        self._room = threading.Semaphore(2 * workers)
-        self._most_done = 2 * workers + 1  # with as many results waiting for an earlier one, the consumer waits, too
+        ahead = ahead or 2 * workers
+        self._room = threading.Semaphore(ahead)
+        self._most_done = ahead + 1  # with as many results waiting for an earlier one, the consumer waits, too
         self._change = threading.Condition()
         # By place: how many places, the result or error, and how much room it takes.
         self._done: dict[int, tuple[int, Any, int]] = {}
@@ -156,15 +166,19 @@ class OrderedThreadPool:
             self._start()
             self._room.release(2)
 
-    def stop(self) -> None:
-        """Stop the threads and drop unread results."""
+    def stop(self, *, wait: bool = False) -> None:
+        """Stop the threads and drop unread results.
+
+        Args:
+            wait: Whether to wait for jobs that are running, however long they take.
+        """
         self._stopped = True
         for _ in self._threads:
             self._room.release()
         until = time.monotonic() + _LEAVE_SECONDS
         for thread in self._threads:
             if thread is not threading.current_thread():  # the garbage collector may run this in any thread
-                thread.join(max(0.0, until - time.monotonic()))
+                thread.join(None if wait else max(0.0, until - time.monotonic()))
         self._done.clear()
 
 
@@ -214,17 +228,21 @@ class ThreadEngine:
     Attributes:
         workers: How many threads, the consumer included.
         grow: Whether to start more while these wait for something other than the processors.
+        ahead: How many results may wait for an earlier one; by default two for each thread.
+        wait: Whether leaving waits for jobs that are running, however long they take: for jobs that write.
     """
 
     workers: int
     grow: bool = False
+    ahead: int | None = None
+    wait: bool = False
 
     def map(self, function: Callable[[Any], Any], jobs: Iterable[Any]) -> Generator[Any, None, None]:
         """Yield the function's result for each job, in the order of the jobs."""
         tasks = TaskQueue(jobs)
-        pool = OrderedThreadPool(self.workers, tasks, function, grow=self.grow)
+        pool = OrderedThreadPool(self.workers, tasks, function, grow=self.grow, ahead=self.ahead)
         try:
             yield from pool.results()
         finally:
-            pool.stop()
+            pool.stop(wait=self.wait)
             tasks.close()
