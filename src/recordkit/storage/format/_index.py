@@ -146,15 +146,19 @@ class Index:
     Args:
         source: The index file, or its bytes.
         fingerprint: That of the shard as it is now.
+        name: What to call it in errors; by default the path, or "the index".
+
+    Attributes:
+        directory: Where each block starts, in the file of records and in the index, and how it is packed.
 
     Raises:
         OtherFile: It belongs to another file.
         ValueError: It is damaged, or its numbers cannot be true.
     """
 
-    def __init__(self, source: Path | bytes, fingerprint: Fingerprint) -> None:
+    def __init__(self, source: Path | bytes, fingerprint: Fingerprint, *, name: str | None = None) -> None:
         self._source = source
-        self.path = "the index" if isinstance(source, bytes) else str(source)
+        self.path = name or ("the index" if isinstance(source, bytes) else str(source))
         with self._opened() as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(0)
@@ -186,7 +190,7 @@ class Index:
         if _core.crc32c(table) != table_crc:
             message = f"{self.path}: the directory of the index is damaged"
             raise ValueError(message)
-        self._directory = np.frombuffer(table, _DIRECTORY)
+        self.directory = np.frombuffer(table, _DIRECTORY)
         self._spans = self._checked_spans(members_at)
         self._members = (members, members_crc)
 
@@ -195,7 +199,7 @@ class Index:
 
     def _checked_spans(self, members_at: int) -> NDArray[np.uint64]:
         """Return how many bytes of records each block covers, all of them together exactly what there is."""
-        table = self._directory
+        table = self.directory
         starts, least, widths = table["start"], table["least"], table["width"].astype(np.uint64)
         edges = np.append(starts, np.uint64(self.raw_bytes))
         counts = np.full(len(table), BLOCK, np.uint64)
@@ -220,7 +224,7 @@ class Index:
 
     def equals(self, other: Index) -> bool:
         """Tell whether it says the same, by the checksums of all its blocks."""
-        return self.records == other.records and np.array_equal(self._directory, other._directory)
+        return self.records == other.records and np.array_equal(self.directory, other.directory)
 
     def _opened(self, buffering: int = 0) -> IO[bytes]:
         if isinstance(self._source, bytes):
@@ -250,7 +254,7 @@ class Index:
         near = len(numbers) > 1 and numbers[-1] - numbers[0] < _NEAR * len(numbers)
         with self._opened(_BUFFER_BYTES if near else 0) as file:
             for number in numbers:
-                start, at, least, width, crc = self._directory[number].item()
+                start, at, least, width, crc = self.directory[number].item()
                 above = b""
                 if width:
                     file.seek(at)
