@@ -15,7 +15,7 @@ from recordkit.errors import StorageError
 from recordkit.filesystems import _map_limit
 from recordkit.tools import verify
 from recordkit.tools.verify import _pass as verify_file_module
-from recordkit.tools.verify._pass import _Check
+from recordkit.tools.verify._pass import _Pass
 from tests.dataset.files import save
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def limits() -> Iterator[None]:
 def by_either_way(path: Path, workers: int = 1) -> tuple[Verified, Verified]:
     """The reports of a pass over maps, as far as they go, and of one that only reads."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_Check, "_is_faster_mapped", lambda _: True)
+        patch.setattr(_Pass, "_is_faster_mapped", lambda _: True)
         mapped = verify(path, workers=workers)
         patch.setattr(verify_file_module, "mapped_at_most", lambda: 0)
         return mapped, verify(path, workers=workers)
@@ -94,7 +94,7 @@ class TestWays:
     def test_rest_goes_the_faster_way(
         self, pace: float, all_of_it: bool, path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(_Check, "_pace", lambda check, take: pace if take() is not None else 1)
+        monkeypatch.setattr(_Pass, "_pace", lambda check, take: pace if take() is not None else 1)
         noted = mapped_bytes(monkeypatch)
 
         assert verify(path, workers=1).records == len(PAYLOADS)
@@ -157,7 +157,7 @@ class TestDamage:
         def cut(report: progress.Report) -> None:
             os.truncate(own, left)
 
-        monkeypatch.setattr(_Check, "_is_faster_mapped", lambda _: True)
+        monkeypatch.setattr(_Pass, "_is_faster_mapped", lambda _: True)
         with progress.reporting(cut):
             cut_on_the_way = verify(own, workers=1)
         after = verify(own, workers=1)

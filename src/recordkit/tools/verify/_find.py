@@ -58,6 +58,11 @@ class Candidate:
     expected: int | None = None
     missing: str | None = None
 
+    @property
+    def holds_no_examples(self) -> bool:
+        """Whether a manifest says so."""
+        return self.known and self.schema is None
+
 
 @dataclass
 class Found:

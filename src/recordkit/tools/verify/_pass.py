@@ -13,13 +13,13 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from recordkit import _core, filesystems
+from recordkit import _core
 from recordkit.errors import CorruptRecordError, StorageError, WrongFileError
-from recordkit.filesystems import mapped_at_most
+from recordkit.filesystems import TOO_MANY, TOO_MANY_CODES, mapped_at_most
 from recordkit.records import CHANGED, CHUNK_BYTES, LARGE_BYTES, NO_LIMIT, Reader
 from recordkit.storage import (
     Checkpoints,
@@ -39,7 +39,7 @@ from recordkit.storage import (
     walk,
     walk_checking,
 )
-from recordkit.tools.verify.checks import IndexCheck, Part, Sums, against_manifest
+from recordkit.tools.verify.checks import CHECKS, CheckedFile, PassResult, RecordFacts
 
 from ._report import FileReport, Verdict
 
@@ -48,77 +48,97 @@ if TYPE_CHECKING:
     from typing import IO
 
     from recordkit.records import Chunk
-    from recordkit.storage import ByteFile, Compression, Stream
-    from recordkit.tools.verify.checks import Payloads
+    from recordkit.schema import Schema
+    from recordkit.storage import ByteFile, Stream
+    from recordkit.tools.verify.checks import Level
 
     from ._find import Candidate
 
 _SMALL: Final = 8 << 20  # done before a second thread has started
 _CLEARLY: Final = 0.85  # measured: 0.6 where pages are large, 0.8 to 1.4 where they are small
 _SOME_CHUNKS: Final = 8  # as many bytes as are mapped at a time
-_SHOWN_REPEATS: Final = 5
 
 
-def verify_file(
-    candidate: Candidate,
-    *,
-    threads: int,
-    payloads: Callable[[str, Compression], Payloads | None],
-    tell: Callable[[int], None],
-) -> FileReport:
-    """Return what is found out about one file.
+@dataclass(frozen=True)
+class FileVerifier:
+    """Verifies one file after the other. Can be pickled, for engines with other processes.
 
-    Args:
-        candidate: The file, and what is known of it.
-        threads: How many threads may read it.
-        payloads: Returns what looks at the payloads, if they are to be looked at.
-        tell: Is told how many more bytes were read.
+    Attributes:
+        level: How far to look.
+        schema: What Examples have to agree with; None for the schema of each file's manifest.
+        inferred: The schema for files whose manifest has none.
+        threads: How many threads read a file.
+        tell: Called with the number of bytes that were read.
     """
-    name = candidate.file.name
-    if candidate.missing is not None:
-        return FileReport(name, "missing", damage=(Damage(name, "missing", 0, 0, 0, candidate.missing),))
-    try:
-        with_compression = compression_of(candidate.file)
-        return _Check(candidate, with_compression, payloads(name, with_compression), tell).report(threads)
-    except WrongFileError as error:
-        damage = Damage.from_error(error, name, kind=error.kind or "wrong_file")
-        report = FileReport(name, "wrong_file", damage=(damage,), notes=(error.advice,) if error.advice else ())
-    except CorruptRecordError:
-        raise  # a fault of ours: all of them are reported
-    except OSError as error:
-        if error.errno in filesystems.TOO_MANY_CODES:
-            message = f"{name}: cannot be verified: {os.strerror(error.errno)}\n  {filesystems.TOO_MANY}"
-            raise StorageError(message, path=name, errno=error.errno) from None
-        verdict: Verdict = "missing" if error.errno == errno.ENOENT else "unreadable"
-        report = FileReport(name, verdict, damage=(Damage.from_error(error, name, kind=verdict),))
-    finally:
-        if isinstance(candidate.file, LocalFile):
-            candidate.file.close()
-    return report
+
+    level: Level
+    schema: Schema | None
+    inferred: Schema | None
+    threads: int
+    tell: Callable[[int], None]
+
+    def __call__(self, candidate: Candidate) -> FileReport:
+        """Return the report of one file."""
+        name = candidate.file.name
+        if candidate.missing is not None:
+            return FileReport(name, "missing", damage=(Damage(name, "missing", 0, 0, 0, candidate.missing),))
+        try:
+            return _Pass(self._checked(candidate), self.tell).report(self.threads)
+        except WrongFileError as error:
+            damage = Damage.from_error(error, name, kind=error.kind or "wrong_file")
+            report = FileReport(name, "wrong_file", damage=(damage,), notes=(error.advice,) if error.advice else ())
+        except CorruptRecordError:
+            raise  # a fault of ours: all of them are reported
+        except OSError as error:
+            if error.errno in TOO_MANY_CODES:
+                message = f"{name}: cannot be verified: {os.strerror(error.errno)}\n  {TOO_MANY}"
+                raise StorageError(message, path=name, errno=error.errno) from None
+            verdict: Verdict = "missing" if error.errno == errno.ENOENT else "unreadable"
+            report = FileReport(name, verdict, damage=(Damage.from_error(error, name, kind=verdict),))
+        finally:
+            if isinstance(candidate.file, LocalFile):
+                candidate.file.close()
+        return report
+
+    def _checked(self, candidate: Candidate) -> CheckedFile:
+        return CheckedFile(
+            candidate.file,
+            compression_of(candidate.file),
+            "records" if self.schema is None and candidate.holds_no_examples else self.level,
+            candidate.shard,
+            candidate.expected,
+            self.schema or candidate.schema or self.inferred,
+        )
 
 
-class _Check:
+class _Pass:
     """The pass over one file."""
 
-    def __init__(
-        self, candidate: Candidate, compression: Compression, payloads: Payloads | None, tell: Callable[[int], None]
-    ) -> None:
-        self._candidate = candidate
-        self._file = candidate.file
-        self._compression = compression
-        self._payloads = payloads
+    def __init__(self, checked: CheckedFile, tell: Callable[[int], None]) -> None:
+        self._checked = checked
+        self._file = checked.file
+        self._compression = checked.compression
         self._tell = tell
         self._damage: list[Damage] = []
         self._notes: list[str] = []
-        self._read = _Counted(candidate.file)
-        self._told: int | None = None  # how many records the headers of gzip members say
+        self._read = _SummedFile(checked.file)
+        self._claimed: int | None = None  # how many records the headers of gzip members say
         self._start_again()
 
     def _start_again(self) -> None:
-        self._sums = Sums(self._candidate.shard, IndexCheck.of(self._file, self._compression))
+        self._checks = [check for kind in CHECKS if (check := kind.begin(self._checked)) is not None]
+        self._of_payloads = [check for check in self._checks if check.wants_payloads]
+        self._records = self._raw_bytes = 0
         self._lock = threading.Lock()
-        self._waiting: dict[int, Part] = {}
+        self._waiting: dict[int, RecordFacts] = {}
         self._at = 0
+
+    def _add(self, facts: RecordFacts) -> None:
+        """Show the next records to all checks."""
+        for check in self._checks:
+            check.records(facts)
+        self._records += facts.records
+        self._raw_bytes += facts.size
 
     def report(self, threads: int) -> FileReport:
         """Go through the file, and return what was found."""
@@ -137,40 +157,32 @@ class _Check:
                 self._look_behind(error)
             except CorruptRecordError as changed:  # meanwhile
                 self._damage.append(self._as_damage(changed, 0))
-        sums = self._sums
         if not self._damage and self._is_miscounted:
-            words = f"the headers of its gzip members say {self._told:,} records, and {sums.records:,} are there"
-            self._damage.append(Damage(self._file.name, "gzip_damaged", sums.records, 0, 0, words))
-        size = size or sums.raw_bytes
-        crc = None if self._compression is None else self._read.crc(size)
-        found, notes = against_manifest(self._candidate, sums, size, crc, self._compression, bool(self._damage))
-        self._damage += found
-        self._notes += notes
-        self._note_rest(size, as_written=self._candidate.shard is not None and not self._damage)
-        verdict: Verdict = "damaged" if self._damage else "sound"
-        damage = tuple(sorted(self._damage, key=lambda each: (each.path != self._file.name, each.record)))
-        return FileReport(self._file.name, verdict, sums.records, size, self._compression, damage, tuple(self._notes))
-
-    def _note_rest(self, size: int, *, as_written: bool) -> None:
+            words = f"the headers of its gzip members say {self._claimed:,} records, and {self._records:,} are there"
+            self._damage.append(Damage(self._file.name, "gzip_damaged", self._records, 0, 0, words))
+        size = size or self._raw_bytes
         if not size:
             self._notes.append("the file is empty: no records, and no error")
-        elif not as_written:  # what the manifest confirms was meant to be like this
-            repeats, number = self._sums.repeats.result(), self._sums.number
-            self._notes += [
-                f"records {number(each.record):,} to {number(each.record + each.records - 1):,} ({each.bytes:,} bytes) "
-                f"are those from {number(each.earlier):,} on once more: it may be a block written twice"
-                for each in repeats[:_SHOWN_REPEATS]
-            ]
-            if len(repeats) > _SHOWN_REPEATS:
-                self._notes.append(f"and {len(repeats) - _SHOWN_REPEATS:,} more repeated runs of records")
-        if self._payloads is not None and self._payloads.gave_up:
-            self._notes.append("so many payloads are wrong that the rest was not looked at")
+        self._end_checks(size)
+        verdict: Verdict = "damaged" if self._damage else "sound"
+        damage = tuple(sorted(self._damage, key=lambda each: (each.path != self._file.name, each.record)))
+        return FileReport(self._file.name, verdict, self._records, size, self._compression, damage, tuple(self._notes))
+
+    def _end_checks(self, size: int) -> None:
+        crc = None if self._compression is None else self._read.crc(size)
+        damaged = bool(self._damage)
+        for check in self._checks:
+            for found in check.end(PassResult(self._records, size, crc, damaged, bool(self._damage))):
+                if isinstance(found, Damage):
+                    self._damage.append(found)
+                else:
+                    self._notes.append(found)
 
     # --- Sound files
 
     def _could_be_mapped(self, threads: int) -> bool:
         """Whether the records might be checked where they are in the page cache, and by one thread."""
-        if not isinstance(self._file, LocalFile) or self._compression is not None or self._payloads is not None:
+        if not isinstance(self._file, LocalFile) or self._compression is not None or self._of_payloads:
             return False
         # Where checksums are fast, threads that read wait for each other, and take no less time together.
         return threads == 1 or _core.crc32c_path() != "portable"
@@ -203,11 +215,11 @@ class _Check:
     def _take_mapped(self) -> bool:
         """Take the next sound records as they are in the page cache; False where only reading them tells more."""
         descriptor = cast("LocalFile", self._file).descriptor
-        part = Part(*_core.check_mapped(descriptor, self._at, mapped_at_most()))
-        self._sums.add(part)
-        self._at += part.size
-        self._tell(part.size)
-        return part.size > 0
+        facts = RecordFacts(*_core.check_mapped(descriptor, self._at, mapped_at_most()))
+        self._add(facts)
+        self._at += facts.size
+        self._tell(facts.size)
+        return facts.size > 0
 
     def _reader(self) -> Reader:
         """Return the records of a plain file from where the pass stands on."""
@@ -218,22 +230,22 @@ class _Check:
             chunk_bytes=CHUNK_BYTES,
             max_record_bytes=self._most,
             offset=self._at,
-            first_record=self._sums.records,
+            first_record=self._records,
             had=self._file.had if isinstance(self._file, LocalFile) else 0,
         )
 
     @property
     def _most(self) -> int:
         """The longest payload that is looked at as a whole."""
-        return LARGE_BYTES if self._payloads is None else NO_LIMIT
+        return NO_LIMIT if self._of_payloads else LARGE_BYTES
 
     def _stream(self) -> Stream:
         if self._compression is None:
             return self._reader()
         members = members_of(self._file) if self._compression == "gzip" and not self._is_pipe else None
         if members is not None:
-            self._told = sum(member.records for member in members)
-            if self._payloads is not None or max(member.raw_bytes for member in members) <= LARGE_BYTES:
+            self._claimed = sum(member.records for member in members)
+            if self._of_payloads or max(member.raw_bytes for member in members) <= LARGE_BYTES:
                 return MemberStream(self._read, members)
         source = cast("IO[bytes]", Inflated(self._read, self._compression))
         return Reader(source, path=self._file.name, max_record_bytes=self._most)
@@ -265,10 +277,10 @@ class _Check:
         """Take what a record tells that is too large to be looked at as a whole, or raise what is wrong."""
         if error.kind != "too_large" or not isinstance(stream, Reader):
             raise error
-        part = Part(*stream.pass_large())
-        self._sums.add(part)
-        self._at += part.size
-        self._tell(part.size)
+        facts = RecordFacts(*stream.pass_large())
+        self._add(facts)
+        self._at += facts.size
+        self._tell(facts.size)
 
     def _take_all(self, stream: Stream) -> None:
         while (chunk := stream.read()) is not None:
@@ -277,13 +289,13 @@ class _Check:
 
     def _take(self, chunk: Chunk) -> None:
         """Take what a chunk tells; what needs the order waits until its turn has come."""
-        part = Part(chunk.nbytes, chunk.identity())
-        damage = self._payloads.check(chunk) if self._payloads is not None else []
+        facts = RecordFacts(chunk.nbytes, chunk.identity())
+        damage = [each for check in self._of_payloads for each in check.chunk(chunk)]
         with self._lock:
             self._damage += damage
-            self._waiting[chunk.file_offset] = part
+            self._waiting[chunk.file_offset] = facts
             while (turn := self._waiting.pop(self._at, None)) is not None:
-                self._sums.add(turn)
+                self._add(turn)
                 self._at += turn.size
         self._tell(chunk.nbytes)
 
@@ -306,15 +318,15 @@ class _Check:
 
     def _walk(self, error: CorruptRecordError, offset: int, record: int) -> None:
         found, first = [], 0
-        through = walk_checking if self._payloads is None else walk
+        through = walk if self._of_payloads else walk_checking
         for item in through(self._file, self._compression, offset=offset, record=record):
             if isinstance(item, Damage):
                 found.append(item)
                 continue
             first = first or _first_bytes(item)
-            self._sums.add(Part(item.nbytes, item.identity()), item.first_record)
-            if self._payloads is not None and not isinstance(item, Passed):
-                self._damage += self._payloads.check(item)
+            self._add(RecordFacts(item.nbytes, item.identity(), item.first_record))
+            if not isinstance(item, Passed):
+                self._damage += [each for check in self._of_payloads for each in check.chunk(item)]
             self._tell(item.nbytes)
         again = not found or (self._compression is None and found[0].offset != offset)
         if again and not self._is_miscounted:  # which is told at the end
@@ -325,7 +337,7 @@ class _Check:
 
     def _one_reason(self, error: CorruptRecordError) -> bool:
         """Whether no record is sound, for one reason that has a name."""
-        if error.record or error.offset or self._sums.records:
+        if error.record or error.offset or self._records:
             return False
         source = self._file if self._compression is None else Checkpoints(self._file, self._compression)
         try:
@@ -343,14 +355,14 @@ class _Check:
 
     @property
     def _is_miscounted(self) -> bool:
-        return self._told not in (None, self._sums.records)
+        return self._claimed not in (None, self._records)
 
     @property
     def _raw(self) -> bool:
         return self._compression is not None
 
     def _as_damage(self, error: CorruptRecordError, length: int) -> Damage:
-        record = self._sums.records if error.record is None else error.record
+        record = self._records if error.record is None else error.record
         return Damage.from_error(error, self._file.name, record=record, length=length, raw=self._raw)
 
 
@@ -359,7 +371,7 @@ def _first_bytes(item: Chunk | Passed) -> int:
     return item.nbytes if isinstance(item, Passed) else item.slice(0, 1).nbytes
 
 
-class _Counted:
+class _SummedFile:
     """A file whose bytes are summed up as they are read, each once, in any order."""
 
     def __init__(self, file: ByteFile) -> None:

@@ -4,40 +4,36 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 from recordkit import progress
 from recordkit.dataset import DamageLog, RecordSequence
-from recordkit.engines import AUTO, Workers, count
+from recordkit.engines import AUTO, Engine, Processes, Threads, Workers
 from recordkit.errors import RecordKitError, SchemaError
 from recordkit.filesystems import mapped_at_most
 from recordkit.schema import Schema
 from recordkit.storage import LocalFile, PipeFile, RecordFile
-from recordkit.tools.verify.checks import Payloads
+from recordkit.tools._engines import engine_for, workers_of
 
 from ._find import find
-from ._pass import verify_file
-from ._report import FileReport, Problem, Verified
+from ._pass import FileVerifier
+from ._report import Problem, Verified
 
 if TYPE_CHECKING:
-    from recordkit.storage import ByteFile, Compression
+    from recordkit.storage import ByteFile
+    from recordkit.tools.verify.checks import Level
 
     from ._find import Candidate, Found, Where
 
-Check: TypeAlias = Literal["records", "examples", "images"]
-
-_CHECKS: Final = ("records", "examples", "images")
+_LEVELS: Final = ("records", "examples", "images")
 _SAMPLED_FILES: Final = 8
 
 
 def verify(
     where: Where,
     *,
-    check: Check = "records",
-    workers: Workers = AUTO,
+    check: Level = "records",
+    workers: Workers | Engine = AUTO,
     schema: Schema | Mapping[str, Any] | None = None,
 ) -> Verified:
     """Return what is wrong with a dataset, and what is sound.
@@ -54,7 +50,7 @@ def verify(
     Args:
         where: What `recordkit.open` takes: a folder, a file, a glob, `name@16`, a list of those, an open file, `"-"`.
         check: How far to look: `"records"`, `"examples"` or `"images"`.
-        workers: How many threads.
+        workers: How many threads, or an engine that runs files elsewhere.
         schema: What the Examples have to agree with; by default the schema that they were written with, or one that is
             told from the first of them.
 
@@ -75,69 +71,46 @@ def verify(
         record 64 at byte 1984: the payload or its checksum is damaged
         the manifest says 100 records, and 99 are sound
     """
-    if check not in _CHECKS:
+    if check not in _LEVELS:
         message = f"check is 'records', 'examples' or 'images', found {check!r}"
         raise ValueError(message)
-    threads = count(workers)
+    threads = workers_of(workers)
     mapped_at_most()  # what is wrong with the environment is no fault of a file
-    return _Verifier(find(where), check, schema).verified(threads)
+    found = find(where)
+    engine = engine_for(Threads(threads) if isinstance(workers, Processes) else workers, len(found.candidates))
+    return _Verifier(found, check, schema).verified(engine, threads)
 
 
 class _Verifier:
     """Goes through all files."""
 
-    def __init__(self, found: Found, check: Check, schema: Schema | Mapping[str, Any] | None) -> None:
+    def __init__(self, found: Found, level: Level, schema: Schema | Mapping[str, Any] | None) -> None:
         self._found = found
-        self._check = check
+        self._level = level
         self._declared = Schema(schema) if isinstance(schema, Mapping) else schema
-        self._lock = threading.Lock()
-        self._done = 0
-        self._total = _total(found.candidates)
 
-    def verified(self, threads: int) -> Verified:
+    def verified(self, engine: Engine, threads: int) -> Verified:
         """Return the report of all files."""
         candidates = self._found.candidates
-        if self._check != "records":
-            self._inferred  # noqa: B018 - before the threads start
+        inferred = self._inferred if self._level != "records" else None
+        if self._level != "records":
             self._note_payloads()
-        at_once = max(1, min(threads, len(candidates)))
-        run = partial(self._verify, threads=max(1, threads // at_once))
-        if at_once == 1:
-            reports = [run(candidate) for candidate in candidates]
-        else:
-            with ThreadPoolExecutor(at_once, "recordkit-verify") as pool:
-                jobs = [pool.submit(copy_context().run, run, candidate) for candidate in candidates]
-                reports = [job.result() for job in jobs]
+        threads = max(1, threads // max(1, len(candidates)))  # for each file
+        tell = _Progress(_total(candidates))
+        reports = engine.map(FileVerifier(self._level, self._declared, inferred, threads, tell), candidates)
         return Verified(tuple(reports), tuple(self._found.problems), tuple(self._found.notes))
-
-    def _verify(self, candidate: Candidate, threads: int) -> FileReport:
-        return verify_file(candidate, threads=threads, payloads=partial(self._payloads, candidate), tell=self._tell)
-
-    def _tell(self, size: int) -> None:
-        with self._lock:
-            self._done += size
-            done = self._done
-        progress.step("verifying", done, self._total, "bytes")
 
     # --- What the payloads are held against
 
     def _note_payloads(self) -> None:
-        if other := [candidate for candidate in self._found.candidates if self._holds_no_examples(candidate)]:
+        other = [each for each in self._found.candidates if self._declared is None and each.holds_no_examples]
+        if other:
             more = f" and of {len(other) - 1:,} more files" * (len(other) > 1)
             self._found.notes.append(
                 f"the payloads of {other[0].file.name}{more} were not looked at: by the manifest they are no Examples"
             )
 
-    def _holds_no_examples(self, candidate: Candidate) -> bool:
-        return self._declared is None and candidate.known and candidate.schema is None
-
-    def _payloads(self, candidate: Candidate, path: str, compression: Compression) -> Payloads | None:
-        if self._check == "records" or self._holds_no_examples(candidate):
-            return None
-        schema = self._declared or candidate.schema or self._inferred
-        return Payloads(path, schema, pictures=self._check == "images", raw=compression is not None)
-
-    @cached_property
+    @property
     def _inferred(self) -> Schema | None:
         """What the first records of the files that have no schema say; None if they say nothing in common."""
         there = [each.file for each in self._found.candidates if not each.known and each.missing is None]
@@ -151,6 +124,24 @@ class _Verifier:
         except SchemaError as error:
             self._found.problems.append(Problem(files[0].name, "schema", error.headline))
             return None
+
+
+class _Progress:
+    """Adds up the bytes that threads have read. In another process it is silent."""
+
+    def __init__(self, total: int | None) -> None:
+        self._lock = threading.Lock()
+        self._done = 0
+        self._total = total
+
+    def __call__(self, size: int) -> None:
+        with self._lock:
+            self._done += size
+            done = self._done
+        progress.step("verifying", done, self._total, "bytes")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Progress, (self._total,)
 
 
 def _can_be_read(file: RecordFile) -> bool:

@@ -1,61 +1,60 @@
-"""Payloads: whether sound records hold what they should, and whether their pictures can be decoded to the end."""
+"""Examples: whether each payload is an Example that agrees with the schema."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
-import numpy as np
-
-from recordkit import examples, images
+from recordkit import examples
 from recordkit.errors import CorruptRecordError, SchemaError
-from recordkit.schema import Field
 from recordkit.storage import Damage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from recordkit.records import Chunk
-    from recordkit.schema import Schema
+
+    from ._check import CheckedFile, Level, PassResult, RecordFacts
 
 _MOST: Final = 1000  # a file of something else altogether has as many as it has records
 
 
-class Payloads:
-    """Looks at the payloads of one file; may be called by many threads.
+class ExamplesCheck:
+    """Decodes every payload, and reports those that cannot be."""
 
-    Args:
-        path: The file.
-        schema: What every payload has to agree with; None if it has only to be an Example.
-        pictures: Whether to decode pictures.
-        raw: Whether the file is compressed.
-    """
+    level: Level = "examples"
+    wants_payloads = True
 
-    def __init__(self, path: str, schema: Schema | None, *, pictures: bool, raw: bool) -> None:
-        self._path = path
-        self._schema = schema
-        self._raw = raw
-        self._pictures = _picture_fields(schema) if pictures and schema is not None else {}
+    def __init__(self, file: CheckedFile) -> None:
+        self._path = file.file.name
+        self._schema = file.schema
+        self._raw = file.compression is not None
         self._found = 0
 
-    @property
-    def gave_up(self) -> bool:
-        """Whether so many payloads are wrong that the rest was not looked at."""
-        return self._found >= _MOST
+    @classmethod
+    def begin(cls, file: CheckedFile) -> Self | None:
+        """Start, if this is the level that was asked for."""
+        return cls(file) if file.level == cls.level else None
 
-    def check(self, chunk: Chunk) -> list[Damage]:
+    def records(self, facts: RecordFacts) -> None:
+        """Take nothing: the payloads are enough."""
+
+    def chunk(self, chunk: Chunk) -> list[Damage]:
         """Return what is wrong with the payloads of a chunk."""
-        if self.gave_up:
-            return []
-        found = []
-        for damage in self._wrong(chunk):
-            found.append(damage)
-            self._found += 1
-            if self.gave_up:
-                break
+        found: list[Damage] = []
+        if self._found < _MOST:
+            for damage in self._wrong(chunk):
+                found.append(damage)
+                self._found += 1
+                if self._found >= _MOST:
+                    break
         return sorted(found, key=lambda damage: damage.record)
 
+    def end(self, result: PassResult) -> list[str]:
+        """Return a note if so much was wrong that this check gave up."""
+        return ["so many payloads are wrong that the rest was not looked at"] if self._found >= _MOST else []
+
     def _wrong(self, chunk: Chunk) -> Iterator[Damage]:
-        """Yield what is wrong: each time something is found, what stands before and behind it is looked at again."""
+        """Yield what is wrong. Each time a record is, those before it and those after it are decoded again."""
         left = [(0, len(chunk))]
         while left:
             start, stop = left.pop()
@@ -63,16 +62,18 @@ class Payloads:
                 continue
             try:
                 batch = self._read(chunk, start, stop)
-            except (SchemaError, CorruptRecordError) as error:
-                kind = "malformed" if isinstance(error, CorruptRecordError) else "schema"
-                at = min(max((error.record or 0) - chunk.first_record, start), stop - 1)
-                yield self._damage(chunk, at, kind, error)
+            except (SchemaError, CorruptRecordError) as unfit:
+                kind = "malformed" if isinstance(unfit, CorruptRecordError) else "schema"
+                at = min(max((unfit.record or 0) - chunk.first_record, start), stop - 1)
+                yield self._damage(chunk, at, kind, unfit)
                 left += [(at + 1, stop), (start, at)]
             else:
-                for name, declared in self._pictures.items():
-                    for row in np.flatnonzero(batch.valid(name)).tolist():
-                        for bad in _bad_pictures(batch[name][row], declared=declared):
-                            yield self._damage(chunk, start + row, "bad_picture", bad.but(place=name, field=name))
+                for row, error in self._more_wrong(batch):
+                    yield self._damage(chunk, start + row, "bad_picture", error)
+
+    def _more_wrong(self, batch: Any) -> Iterator[tuple[int, CorruptRecordError]]:
+        """Yield the rows of a decoded batch whose values are wrong, and the error about each."""
+        yield from ()
 
     def _read(self, chunk: Chunk, start: int, stop: int) -> Any:
         if self._schema is None:
@@ -91,30 +92,3 @@ class Payloads:
         return Damage.from_error(
             error, self._path, kind=kind, record=number, offset=offset, length=length, raw=self._raw
         )
-
-
-def _picture_fields(schema: Schema) -> dict[str, bool]:
-    """Return the fields that may hold pictures, and whether they are declared to."""
-    fields = {**schema.fields, **schema.sequences}
-    dtypes = {name: declared.dtype for name, declared in fields.items() if isinstance(declared, Field)}
-    return {name: dtype != "bytes" for name, dtype in dtypes.items() if dtype in ("jpeg", "png", "bytes")}
-
-
-def _bad_pictures(value: Any, *, declared: bool) -> Iterator[CorruptRecordError]:
-    """Yield what is wrong with the pictures of a value; of any bytes, only with what looks like a picture."""
-    for data in _flat(value):
-        if declared or images.kind(data):
-            try:
-                images.decode(data)
-            except CorruptRecordError as error:
-                yield error
-            except SchemaError:
-                pass  # a sound picture with more bits than can be given
-
-
-def _flat(value: Any) -> Iterator[bytes]:
-    if isinstance(value, bytes):
-        yield value
-    elif value is not None:
-        for each in value:
-            yield from _flat(each)

@@ -6,20 +6,28 @@ are found if they are less than about two million records apart.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from bisect import bisect_right
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 import numpy as np
 
 from recordkit import _core
 
+from ._check import IDENTITY, FactsCheck
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
+
+    from ._check import CheckedFile, PassResult, RecordFacts
 
 _KEPT: Final = 1 << 22
 _RECORDS: Final = 8  # fewer may be equal for other reasons
 _BYTES: Final = 4096  # unless they are as large as a block of a disk
 _FRAME: Final = 16
-IDENTITY: Final = np.dtype([("length", "<u8"), ("crc", "<u4")])
+_SHOWN: Final = 5
 _A: Final = np.uint64(0x9E3779B97F4A7C15)
 _B: Final = np.uint64(0xC2B2AE3D27D4EB4F)
 
@@ -31,6 +39,47 @@ class Repeat(NamedTuple):
     earlier: int
     records: int
     bytes: int
+
+
+class RepeatsCheck(FactsCheck):
+    """Notes runs of records that a file holds twice, unless its manifest confirms that it was written so."""
+
+    def __init__(self, *, confirmed: bool) -> None:
+        self._confirmed = confirmed
+        self._repeats = Repeats()
+        self._seen = 0
+        self._numbers = [(0, 0)]  # how many intact records precede a record, and its number in the file
+
+    @classmethod
+    def begin(cls, file: CheckedFile) -> Self:
+        """Start, for any file."""
+        return cls(confirmed=file.shard is not None)
+
+    def records(self, facts: RecordFacts) -> None:
+        """Take the identities of the next records."""
+        if facts.first is not None:
+            self._numbers.append((self._seen, facts.first))
+        self._repeats.add(facts.identity, facts.records)
+        self._seen += facts.records
+
+    def end(self, result: PassResult) -> Iterator[str]:
+        """Yield a note for each of the first few runs."""
+        if self._confirmed and not result.differs:
+            return
+        repeats = self._repeats.result()
+        for each in repeats[:_SHOWN]:
+            first, last, earlier = map(self._number, (each.record, each.record + each.records - 1, each.earlier))
+            yield (
+                f"records {first:,} to {last:,} ({each.bytes:,} bytes) are those from {earlier:,} on once more: "
+                "it may be a block written twice"
+            )
+        if len(repeats) > _SHOWN:
+            yield f"and {len(repeats) - _SHOWN:,} more repeated runs of records"
+
+    def _number(self, intact: int) -> int:
+        """Return the number in the file of the record that so many intact ones precede."""
+        before, number = self._numbers[bisect_right(self._numbers, intact, key=itemgetter(0)) - 1]
+        return number + intact - before
 
 
 class Repeats:
