@@ -10,7 +10,7 @@ import numpy as np
 
 from recordkit import examples, log, progress
 from recordkit.dataset import Dataset, baked_chunk, decoder_for, open, rewritten_chunk  # noqa: A004
-from recordkit.engines import AUTO, Workers
+from recordkit.engines import AUTO, Engine, Workers
 from recordkit.errors import SchemaError, StorageError
 from recordkit.expressions import Expression
 from recordkit.schema import Schema
@@ -93,7 +93,7 @@ def bake(
     path: AnyPath,
     out: AnyPath,
     *,
-    workers: Workers = AUTO,
+    workers: Workers | Engine = AUTO,
     resume: bool = True,
     overwrite: bool = False,
     sync: bool = True,
@@ -119,7 +119,7 @@ def drop_fields(
     names: Sequence[str] | str,
     *,
     out: AnyPath | None = None,
-    workers: Workers = AUTO,
+    workers: Workers | Engine = AUTO,
     resume: bool = True,
     overwrite: bool = False,
     sync: bool = True,
@@ -197,7 +197,7 @@ def rename_fields(
     names: Mapping[str, str],
     *,
     out: AnyPath,
-    workers: Workers = AUTO,
+    workers: Workers | Engine = AUTO,
     resume: bool = True,
     overwrite: bool = False,
     sync: bool = True,
@@ -279,7 +279,7 @@ def filter(  # noqa: A001 - the verb that a user would say
     *,
     out: AnyPath,
     reads: Sequence[str] | None = None,
-    workers: Workers = AUTO,
+    workers: Workers | Engine = AUTO,
     resume: bool = True,
     overwrite: bool = False,
     sync: bool = True,

@@ -8,28 +8,26 @@ from __future__ import annotations
 
 import hashlib
 import os
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import copy_context
 from dataclasses import dataclass
-from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any, Protocol
 
 import recordkit
 from recordkit import progress
 from recordkit.dataset import open  # noqa: A004
-from recordkit.engines import AUTO, Processes
-from recordkit.engines import count as worker_count
+from recordkit.engines import AUTO
 from recordkit.errors import RecordKitError, StorageError
 from recordkit.filesystems import given_path
 from recordkit.storage import LocalFile, begin_run, changing, is_lone_file, permissions_of
+
+from ._engines import engine_for, workers_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from recordkit.dataset import Dataset, RecordRange, RecordSequence
-    from recordkit.engines import Workers
+    from recordkit.engines import Engine, Workers
     from recordkit.records import Chunk
     from recordkit.schema import Schema
     from recordkit.storage import RecordFile, Run
@@ -154,7 +152,7 @@ def run(
     records: RecordSequence,
     change: Change,
     target: Target,
-    workers: Workers,
+    workers: Workers | Engine,
     *,
     splits: Mapping[str, str] | None = None,
     check: Callable[[Origin, Dataset], None] = Origin.check,
@@ -165,7 +163,7 @@ def run(
         records: The source.
         change: What is made of it.
         target: Where it goes.
-        workers: How many files at a time.
+        workers: How many files at a time, or an engine that makes them.
         splits: What the shards made of a file are called, by the file's name.
         check: Raises if the origin of the target, as it is now, does not go with what was made of it.
     """
@@ -173,10 +171,10 @@ def run(
     if is_lone_file(given_path(target.path)) and count != 1:
         message = f"{target.path}: one file cannot be made of {count}\n  Give a folder as the target."
         raise StorageError(message, path=target.path)
-    hands = worker_count(workers)
+    at_once = workers_of(workers)
     # Each writer has a thread for the disk, so that reading and writing go on at the same time in each file. What goes
     # beside records is too little for that.
-    threads: Workers = AUTO if hands > 1 and target.compress else 1
+    threads: Workers = AUTO if at_once > 1 and target.compress else 1
     run = begin_run(
         target.path,
         target.schema,
@@ -191,7 +189,8 @@ def run(
         making = _Making(records, change, run, target.compress, splits or {}, threads)
         done, failures = sum(shard.records for shard in run.finished.values()), []
         files = [at for at in range(count) if at not in run.finished]
-        for number, (made, failed) in enumerate(_each(making, files, hands, processes=isinstance(workers, Processes))):
+        results = engine_for(workers, len(files)).map(making.file, files)
+        for number, (made, failed) in enumerate(results):
             done += made
             failures += failed
             progress.step(f"writing {target.path}", len(run.finished) + number + 1, count, "files")
@@ -235,38 +234,6 @@ def lineage_of(dataset: Dataset, operation: str, **arguments: Any) -> list[Mappi
 def name_of(file: RecordFile) -> str:
     """Return a file's name in its folder."""
     return file.file.path.name if isinstance(file.file, LocalFile) else file.name
-
-
-def _each(making: _Making, files: Sequence[int], hands: int, *, processes: bool) -> Iterator[tuple[int, list[Failure]]]:
-    """Yield what making the files returns, in their order."""
-    if processes:
-        with ProcessPoolExecutor(hands, get_context("spawn"), _take, (making,)) as pool:
-            yield from pool.map(_file, files)
-    elif hands == 1 or len(files) == 1:
-        yield from map(making.file, files)
-    else:
-        with ThreadPoolExecutor(hands, "recordkit-files") as pool:
-            futures = [pool.submit(copy_context().run, making.file, at) for at in files]
-            try:
-                for future in futures:
-                    yield future.result()
-            except BaseException:
-                for future in futures:
-                    future.cancel()
-                raise
-
-
-_making: _Making | None = None  # in a process that was started for this
-
-
-def _take(making: _Making) -> None:
-    global _making
-    _making = making
-
-
-def _file(at: int) -> tuple[int, list[Failure]]:
-    assert _making is not None
-    return _making.file(at)
 
 
 def parts_of(records: RecordSequence, at: int) -> Iterator[RecordRange]:

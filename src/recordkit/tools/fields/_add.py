@@ -15,7 +15,7 @@ import numpy as np
 
 from recordkit import _core
 from recordkit.dataset import Dataset, RecordRange, baked_chunk, decoder_for, living, open, physical, rewritten_chunk  # noqa: A004
-from recordkit.engines import AUTO, Workers
+from recordkit.engines import AUTO, Engine, Workers
 from recordkit.errors import SchemaError, StorageError, TargetExistsError, record_place
 from recordkit.filesystems import given_path
 from recordkit.schema import Schema
@@ -83,7 +83,7 @@ def add_fields(
     out: str | os.PathLike[str] | None = None,
     overlay: str | os.PathLike[str] | None = None,
     replace: bool = False,
-    workers: Workers = AUTO,
+    workers: Workers | Engine = AUTO,
     on_error: OnError = "raise",
     resume: bool = True,
     overwrite: bool = False,
