@@ -153,7 +153,7 @@ def _files(located: Located | None, max_record_bytes: int | None) -> list[Record
 
 def _at_their_places(located: Located) -> Located:
     """Return lone files under the paths that links lead to, where overlays are kept there."""
-    linked = {file: file_with_overlays(file) for file in located.files if file.is_symlink()}
+    linked = {file: file_with_overlays(file) for file in located.files}
     if all(file == real for file, real in linked.items()):
         return located
 

@@ -1,4 +1,4 @@
-"""Lone files: their overlays are kept beside the file itself, so links and several files need some care."""
+"""Lone files: their overlays are kept next to the file itself, so links and several files need some care."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def file_with_overlays(path: Path) -> Path:
 
 
 def file_to_change(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
-    """Return where a link to a lone file leads, so that overlays go beside the file; else the path itself.
+    """Return where a link to a lone file leads, so that overlays go next to the file; else the path itself.
 
-    Earlier versions kept overlays beside the link: these go on to apply.
+    Earlier versions kept overlays next to the link: these still apply.
     """
     if not os.path.islink(path) or not os.path.isfile(path) or has_overlays(Path(path)):  # noqa: PTH113, PTH114 - never raise
         return path
@@ -41,7 +41,7 @@ def file_to_change(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
 
 @dataclass(frozen=True)
 class SharedChange(Layer):
-    """The same change to several lone files, made to each of them by an overlay of its own.
+    """The same change to several lone files, each with an overlay of its own.
 
     Attributes:
         parts: The overlays. The last one gives this layer its name.
