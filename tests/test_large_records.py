@@ -17,7 +17,7 @@ import pytest
 import recordkit as rk
 from recordkit import _core, records
 from recordkit.errors import CorruptRecordError
-from recordkit.filesystems._local import ObjectFile
+from recordkit.filesystems import ObjectFile
 from recordkit.storage import Damage
 from recordkit.storage.read import _salvage
 from recordkit.storage.read._salvage import Passed, walk, walk_checking

@@ -30,7 +30,7 @@ from hypothesis import strategies as st
 
 import recordkit as rk
 from recordkit import records
-from recordkit.filesystems import _local
+from recordkit.filesystems import _streams
 from recordkit.storage import read_text_index, write_text_index
 from tests import chance
 from tests.limits import in_time
@@ -80,7 +80,7 @@ def row(number: int) -> dict[str, Any]:
 def nobody_waits() -> Iterator[None]:
     """Nobody writes into the pipes that are put in the place of files."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(_local, "WAIT_FOR_WRITER", 0.01)
+        patched.setattr(_streams, "WAIT_FOR_WRITER", 0.01)
         yield
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import recordkit as rk
-from recordkit.filesystems import _local
+from recordkit.filesystems import _streams
 from tests.limits import in_time
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def test_a_pipe_that_nobody_writes_into_is_not_waited_for_without_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     os.mkfifo(tmp_path / "pipe")
-    monkeypatch.setattr(_local, "WAIT_FOR_WRITER", 0.01)
+    monkeypatch.setattr(_streams, "WAIT_FOR_WRITER", 0.01)
 
     with in_time(SECONDS), pytest.raises(rk.StorageError, match=r"pipe: this is a pipe, and no program wrote into it"):
         rk.open(tmp_path / "pipe")

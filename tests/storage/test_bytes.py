@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from recordkit import records
 from recordkit.errors import StorageError
-from recordkit.filesystems import _local
-from recordkit.filesystems._local import LentFile
+from recordkit.filesystems import LentFile, _streams
 from recordkit.storage import LocalFile, ObjectFile, OpenFiles, PipeFile, RecordFile
 
 DATA = bytes(range(256)) * 40
@@ -215,7 +214,7 @@ class TestPipeFile:
                 assert file.read_at(at, size) == DATA[at : at + size]
 
     def test_what_was_read_and_not_kept_is_an_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(_local, "_KEPT", 100)
+        monkeypatch.setattr(_streams, "_KEPT", 100)
         file = PipeFile(Slow(DATA))  # type: ignore[arg-type]
         for at in range(0, 1000, 50):
             assert file.read_at(at, 50) == DATA[at : at + 50]

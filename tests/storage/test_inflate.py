@@ -27,7 +27,7 @@ from recordkit.codecs._gzip_salvage import Gap, segments
 from recordkit.codecs._inflate import Inflated
 from recordkit.codecs._seek import Checkpoints
 from recordkit.errors import CorruptRecordError
-from recordkit.filesystems._local import LocalFile, ObjectFile
+from recordkit.filesystems import ByteFile, LocalFile, ObjectFile
 from recordkit.storage.format._index import Fingerprint, Index
 
 if TYPE_CHECKING:
@@ -348,8 +348,9 @@ class TestMembers:
         assert members_of(of(b"")) is None
 
     def test_content_above_4_GiB_is_believed_if_the_size_agrees(self) -> None:
-        class Faked:
-            name, size = "faked", 5_000_000
+        class Faked(ByteFile):
+            name = "faked"
+            size = 5_000_000
 
             def read_at(self, offset: int, size: int) -> bytes:
                 start = compress_member(b"", 0, 6)[:16] + struct.pack("<QQQ", self.size, 2**32 + 3, 1)
@@ -707,15 +708,18 @@ class TestSegments:
         assert given_bytes < 100 * file.size
 
 
-class Counted:
+class Counted(ByteFile):
     """A file that counts how much of it was read."""
 
     name = "counted"
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self.size = len(data)
         self.read = 0
+
+    @property
+    def size(self) -> int:
+        return len(self._data)
 
     def read_at(self, offset: int, size: int) -> bytes:
         piece = self._data[offset : offset + size]

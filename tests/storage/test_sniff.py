@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from recordkit import _core, examples, records
 from recordkit.codecs._gzip import compress_member
 from recordkit.errors import WrongFileError
-from recordkit.filesystems._local import LocalFile, ObjectFile
+from recordkit.filesystems import LocalFile, ObjectFile
 from recordkit.storage.format import _index
 from recordkit.storage.read._file_kind import _STARTS, compression_of
 from tests import wire

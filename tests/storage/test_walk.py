@@ -13,7 +13,7 @@ import pytest
 from recordkit import _core, records
 from recordkit.codecs._gzip import compress_member
 from recordkit.errors import CorruptRecordError
-from recordkit.filesystems._local import LocalFile, ObjectFile
+from recordkit.filesystems import ByteFile, LocalFile, ObjectFile
 from recordkit.storage.read import _salvage
 from recordkit.storage.read._damage import Damage
 from recordkit.storage.read._explain import explain
@@ -249,14 +249,17 @@ class TestPlain:
         assert [damage.kind for damage in damages] == ["bad_payload_crc"]
 
 
-class Unstable:
+class Unstable(ByteFile):
     """A file whose first reading of each place differs from all later ones."""
 
     name = "unstable"
 
     def __init__(self, data: bytes, first: bytes) -> None:
-        self.size = len(data)
         self._data = [data, first]
+
+    @property
+    def size(self) -> int:
+        return len(self._data[0])
 
     def read_at(self, offset: int, size: int) -> bytes:
         return self._data.pop()[offset : offset + size] if len(self._data) > 1 else self._data[0][offset:][:size]

@@ -66,11 +66,10 @@ def opened(args: argparse.Namespace, **options: Any) -> Dataset:
 
 def total_of(dataset: Dataset, args: argparse.Namespace, screen: Screen) -> int | None:
     """Return how many records there are, if someone watches how far they are read and it is known or soon found out."""
-    from recordkit.storage import LocalFile
 
     def known(file: RecordFile) -> bool:
         by_headers = args.where is not None and file.compression is None  # which is little beside a look at all
-        return file.shard is not None or (by_headers and isinstance(file.file, LocalFile))
+        return file.shard is not None or (by_headers and file.local is not None)
 
     watched = screen.draws and not args.skip_damaged
     return len(dataset) if watched and all(map(known, dataset.shards)) else None

@@ -16,7 +16,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from recordkit.errors import CorruptRecordError
-from recordkit.filesystems import check_uncut
 
 from ._envelopes import Short, envelope_of
 
@@ -348,10 +347,10 @@ class Inflated:
             try:
                 self._left = memoryview(self._inflater.step(min(max(len(view), _LEAST), _MOST)))
             except Trouble as trouble:
-                check_uncut(self._file)
+                self._file.check_not_truncated()
                 raise trouble.error(self._file.name) from None
             if not self._left:
-                check_uncut(self._file)
+                self._file.check_not_truncated()
         count = min(len(view), len(self._left))
         view[:count] = self._left[:count]
         self._left = self._left[count:]

@@ -10,14 +10,12 @@ import threading
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Final
 
-from recordkit.filesystems import check_uncut
+from recordkit.filesystems import ByteFile
 
 from ._inflate import Inflater, Trouble
 
 if TYPE_CHECKING:
     from typing import Any
-
-    from recordkit.filesystems import ByteFile
 
     from ._envelopes import Zipped
 
@@ -28,7 +26,7 @@ _STEP: Final = 1 << 18
 _FEED: Final = 1 << 14  # at once to zlib: what it has not used yet is kept with its state
 
 
-class Checkpoints:
+class Checkpoints(ByteFile):
     """What a gzip or zlib file stands for, as a `ByteFile`.
 
     The first reading of each part keeps states of the decompression, about every 4 MiB, and further apart in files of
@@ -44,6 +42,7 @@ class Checkpoints:
     """
 
     def __init__(self, file: ByteFile, compression: Zipped) -> None:
+        self.name = file.name
         self._file = file
         self._compression: Zipped = compression
         self._spacing = _SPACING
@@ -51,11 +50,6 @@ class Checkpoints:
         self._running: list[Inflater] = []  # each stands where a read ended; the latest is the last
         self._size: int | None = None
         self._lock = threading.Lock()
-
-    @property
-    def name(self) -> str:
-        """That of the file."""
-        return self._file.name
 
     @property
     def size(self) -> int:
@@ -108,10 +102,10 @@ class Checkpoints:
         try:
             piece = inflater.step(_STEP if end is None else min(_STEP, end - inflater.raw))
         except Trouble as trouble:
-            check_uncut(self._file)
+            self._file.check_not_truncated()
             raise trouble.error(self.name) from None
         if not piece:
-            check_uncut(self._file)
+            self._file.check_not_truncated()
             self._size = inflater.raw
         elif inflater.raw >= self._points[-1].raw + self._spacing:
             self._keep(inflater)

@@ -14,7 +14,6 @@ from recordkit.columns import arrow_stream
 from recordkit.engines import AUTO, Workers
 from recordkit.errors import MissingExtraError, SchemaError
 from recordkit.pipeline import Pipeline, Steps
-from recordkit.storage import PipeFile
 from recordkit.wording import whole_number
 
 from . import _repr
@@ -86,7 +85,7 @@ class Dataset(Steps):
         return self.sequence.log.damage
 
     def __len__(self) -> int:
-        if any(isinstance(file.file, PipeFile) for file in self.shards):
+        if any(not file.file.seekable for file in self.shards):
             message = f"{self.name}: a pipe is read once, and has no length before its end"
             raise TypeError(message)  # what `list` takes for an answer
         start, stop = self._range()

@@ -17,8 +17,8 @@ from recordkit.storage import (
     LocalFile,
     OpenFiles,
     RecordFile,
+    as_open_file,
     file_with_overlays,
-    given_file,
     layers_over,
     locate,
     merge_shared,
@@ -102,7 +102,7 @@ def open(  # noqa: A001 - the verb that a user would say
         message = f"schema= is for Examples, and {'raw' if raw else 'parse'}= for payloads that are taken otherwise"
         raise ValueError(message)
     log = DamageLog(on_error, max_bad)
-    given = given_file(where)
+    given = as_open_file(where)
     located = None if given is not None else locate(cast("Any", where), split=split)
     if located is not None and located.folder is None and overlays is not False:
         located = _at_their_places(located)

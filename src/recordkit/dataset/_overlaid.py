@@ -17,7 +17,7 @@ import numpy as np
 from recordkit import _core
 from recordkit.columns import Batch
 from recordkit.errors import MalformedPayloadError, SchemaError, StorageError
-from recordkit.storage import LocalFile, schema_through
+from recordkit.storage import schema_through
 
 from ._ahead import OverlayReader
 from ._decoding import ColumnDecoder, RecordRange
@@ -169,7 +169,7 @@ _ALL = 1 << 62
 
 
 def _name_of(file: RecordFile) -> str:
-    return file.file.path.name if isinstance(file.file, LocalFile) else file.name
+    return file.name if file.local is None else file.local.path.name
 
 
 def living(deleted: NDArray[np.int64], number: int) -> int:

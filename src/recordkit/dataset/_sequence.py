@@ -16,7 +16,7 @@ from recordkit.errors import CorruptRecordError, SchemaError
 from recordkit.examples import other_message, survey
 from recordkit.records import CHUNK_BYTES, Chunk
 from recordkit.schema import Schema
-from recordkit.storage import Damage, PipeFile, fetch, fetch_later
+from recordkit.storage import Damage, fetch, fetch_later
 
 from ._damage_log import DamageLog
 from ._decoding import ColumnDecoder, PayloadDecoder, RecordRange
@@ -197,7 +197,7 @@ class RecordSequence:
         """More of the same, for what is rare among records: all of them where they are few."""
         samples = self._samples()
         room = _SAMPLED_BYTES // max(1, len(samples))
-        named = {file.name: file for file in self.files if not isinstance(file.file, PipeFile)}
+        named = {file.name: file for file in self.files if file.file.seekable}
         more = []
         for part in samples:
             size, first = part.chunk.nbytes, part.chunk.first_record + len(part.chunk)

@@ -12,7 +12,7 @@ import numpy as np
 
 from recordkit.errors import CorruptRecordError, SchemaError
 from recordkit.pipeline import TracedElements, traced
-from recordkit.storage import LocalFile, PipeFile, files_at_once, permissions_of
+from recordkit.storage import files_at_once, permissions_of
 from recordkit.wording import counted
 
 from ._decoding import ColumnDecoder, PayloadDecoder
@@ -50,7 +50,7 @@ class DatasetSource:
     @cached_property
     def indexed(self) -> bool:
         """Whether a record can be had by its number: not from a pipe."""
-        return not any(isinstance(file.file, PipeFile) for file in self.records.files)
+        return not any(not file.file.seekable for file in self.records.files)
 
     @property
     def lists(self) -> bool:
@@ -112,7 +112,7 @@ class DatasetSource:
 
     def permissions(self) -> int | None:
         """Return the permissions that all files allow; None if none is on this machine."""
-        paths = [file.file.path for file in self.records.files if isinstance(file.file, LocalFile)]
+        paths = [file.local.path for file in self.records.files if file.local is not None]
         return permissions_of(*paths) if paths else None
 
     def made(self) -> list[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from recordkit.storage import SIDE, PipeFile
+from recordkit.storage import SIDE
 from recordkit.wording import counted, format_size
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Summary:
 def summarize(dataset: Dataset) -> Summary:
     """Return what is known of a dataset without reading its records."""
     files = dataset.shards
-    is_pipe = any(isinstance(file.file, PipeFile) for file in files)  # its size is known only at its end
+    is_pipe = any(not file.file.seekable for file in files)  # its size is known only at its end
     return Summary(
         name=dataset.name,
         files=len(files),

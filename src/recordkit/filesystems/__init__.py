@@ -3,127 +3,64 @@
 `FileSystem` says what every one offers; `recordkit.testing.FileSystemContract` tests that a class does.
 """
 
-from ._local import (
-    UNKNOWN_SIZE,
-    ByteFile,
-    LentFile,
-    LocalFile,
-    ObjectFile,
-    OpenFiles,
-    PipeFile,
-    check_uncut,
-    files_at_once,
-    given_file,
-    kind_of,
-    open_regular,
-    unreadable,
-)
-from ._local_files import LocalFileSystem
-from ._local_writes import (
-    TOO_MANY,
-    TOO_MANY_CODES,
-    File,
-    children,
-    cut_file,
-    exchange,
-    extend_file,
-    make_folder,
-    permissions_of,
-    refuse_links,
-    remove_empty,
-    remove_file,
-    remove_tree,
-    rename,
-    rename_for_good,
-    rename_new,
-    replace_file,
-    say_once,
-    set_mode,
-    sync_folder,
-    telling,
-    write_new,
-)
-from ._map_limit import mapped_at_most
-from ._memory import Fault, MemoryFileSystem, RandomFaults
-from ._paths import fitting, given_path, is_folder, mode_of, refusing
-from ._pieces import REPLACE_BY_RENAMING, cut_short, name_of, read_piece, written_over
-from ._protocol import (
-    ALWAYS,
-    IF_ABSENT,
-    Capabilities,
-    Entry,
-    FileSystem,
-    FileWriter,
-    IfUnchanged,
-    LocalAccess,
-    Range,
-    Stat,
-    When,
-)
-from ._registry import find_file_system, register
-
-__all__ = [
-    "ALWAYS",
-    "IF_ABSENT",
-    "REPLACE_BY_RENAMING",
-    "TOO_MANY",
-    "TOO_MANY_CODES",
-    "UNKNOWN_SIZE",
-    "ByteFile",
-    "Capabilities",
-    "Entry",
-    "Fault",
-    "File",
-    "FileSystem",
-    "FileWriter",
-    "IfUnchanged",
-    "LentFile",
-    "LocalAccess",
-    "LocalFile",
-    "LocalFileSystem",
-    "MemoryFileSystem",
-    "ObjectFile",
-    "OpenFiles",
-    "PipeFile",
-    "RandomFaults",
-    "Range",
-    "Stat",
-    "When",
-    "check_uncut",
-    "children",
-    "cut_file",
-    "cut_short",
-    "exchange",
-    "extend_file",
-    "files_at_once",
-    "find_file_system",
-    "fitting",
-    "given_file",
-    "given_path",
-    "is_folder",
-    "kind_of",
-    "make_folder",
-    "mapped_at_most",
-    "mode_of",
-    "name_of",
-    "open_regular",
-    "permissions_of",
-    "read_piece",
-    "refuse_links",
-    "refusing",
-    "register",
-    "remove_empty",
-    "remove_file",
-    "remove_tree",
-    "rename",
-    "rename_for_good",
-    "rename_new",
-    "replace_file",
-    "say_once",
-    "set_mode",
-    "sync_folder",
-    "telling",
-    "unreadable",
-    "write_new",
-    "written_over",
-]
+from ._local import LocalFile as LocalFile
+from ._local import kind_of as kind_of
+from ._local import open_regular as open_regular
+from ._local import unreadable as unreadable
+from ._local_files import LocalFileSystem as LocalFileSystem
+from ._local_writes import TOO_MANY as TOO_MANY
+from ._local_writes import TOO_MANY_CODES as TOO_MANY_CODES
+from ._local_writes import File as File
+from ._local_writes import children as children
+from ._local_writes import cut_file as cut_file
+from ._local_writes import exchange as exchange
+from ._local_writes import extend_file as extend_file
+from ._local_writes import make_folder as make_folder
+from ._local_writes import permissions_of as permissions_of
+from ._local_writes import refuse_links as refuse_links
+from ._local_writes import remove_empty as remove_empty
+from ._local_writes import remove_file as remove_file
+from ._local_writes import remove_tree as remove_tree
+from ._local_writes import rename as rename
+from ._local_writes import rename_for_good as rename_for_good
+from ._local_writes import rename_new as rename_new
+from ._local_writes import replace_file as replace_file
+from ._local_writes import say_once as say_once
+from ._local_writes import set_mode as set_mode
+from ._local_writes import sync_folder as sync_folder
+from ._local_writes import telling as telling
+from ._local_writes import write_new as write_new
+from ._map_limit import mapped_at_most as mapped_at_most
+from ._memory import Fault as Fault
+from ._memory import MemoryFileSystem as MemoryFileSystem
+from ._memory import RandomFaults as RandomFaults
+from ._open_files import LentFile as LentFile
+from ._open_files import OpenFiles as OpenFiles
+from ._open_files import files_at_once as files_at_once
+from ._paths import fitting as fitting
+from ._paths import given_path as given_path
+from ._paths import is_folder as is_folder
+from ._paths import mode_of as mode_of
+from ._paths import refusing as refusing
+from ._pieces import REPLACE_BY_RENAMING as REPLACE_BY_RENAMING
+from ._pieces import cut_short as cut_short
+from ._pieces import name_of as name_of
+from ._pieces import read_piece as read_piece
+from ._pieces import written_over as written_over
+from ._protocol import ALWAYS as ALWAYS
+from ._protocol import IF_ABSENT as IF_ABSENT
+from ._protocol import UNKNOWN_SIZE as UNKNOWN_SIZE
+from ._protocol import ByteFile as ByteFile
+from ._protocol import Capabilities as Capabilities
+from ._protocol import Entry as Entry
+from ._protocol import FileSystem as FileSystem
+from ._protocol import FileWriter as FileWriter
+from ._protocol import IfUnchanged as IfUnchanged
+from ._protocol import Range as Range
+from ._protocol import Stat as Stat
+from ._protocol import When as When
+from ._registry import find_file_system as find_file_system
+from ._registry import register as register
+from ._streams import ObjectFile as ObjectFile
+from ._streams import PipeFile as PipeFile
+from ._streams import as_open_file as as_open_file

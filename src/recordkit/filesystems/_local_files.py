@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, Final
 from recordkit import _core
 from recordkit.errors import ConflictError, OutcomeUnknownError, StorageError
 
+from ._local import LocalFile, version_of
 from ._paths import fitting, mode_of, refusing
 from ._protocol import ALWAYS, IF_ABSENT, Capabilities, Entry, IfUnchanged, Stat
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from typing_extensions import Buffer
 
-    from ._protocol import Range, When
+    from ._protocol import When
 
 _OURS: Final = ".recordkit-"  # the names of locks and of files in the making: no listing shows them
 
@@ -46,9 +47,11 @@ class LocalFileSystem:
     def __init__(self, *, sync: bool = True) -> None:
         self.sync = sync
 
-    def open(self, path: str) -> OpenedFile:
+    def open(self, path: str) -> LocalFile:
         """Open a file for reading."""
-        return OpenedFile(path)
+        file = LocalFile(Path(path))
+        file.descriptor  # noqa: B018 - opens it
+        return file
 
     def stat(self, path: str) -> Stat | None:
         """Return what is known about a name, None if nothing has it."""
@@ -58,7 +61,7 @@ class LocalFileSystem:
         with refusing(path, "be read"):
             found = Path(path).stat()
         is_folder = modes.S_ISDIR(mode)
-        return Stat(0 if is_folder else found.st_size, _version(found), is_folder)
+        return Stat(0 if is_folder else found.st_size, version_of(found), is_folder)
 
     def list(self, folder: str) -> Iterator[Entry]:
         """Yield what is in a folder."""
@@ -182,61 +185,6 @@ class LocalFileSystem:
                 os.close(descriptor)
 
 
-class OpenedFile:
-    """An open file of this machine. It is itself the direct access that the core needs."""
-
-    seekable = True
-    map = None
-    descriptor = -1
-
-    def __init__(self, path: str) -> None:
-        self.name = path
-        with refusing(path, "be opened"):
-            self.descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
-        found = os.fstat(self.descriptor)
-        if not modes.S_ISREG(found.st_mode):
-            self.close()
-            message = f"{path}: expected a file, found something else\n  Give the path of the file itself."
-            raise StorageError(message, path=path)
-        self.version = _version(found)
-
-    @property
-    def local(self) -> OpenedFile:
-        """Direct access for the core."""
-        return self
-
-    def size(self) -> int:
-        """Return the number of bytes."""
-        return os.fstat(self.descriptor).st_size
-
-    def read_at(self, offset: int, size: int) -> bytes:
-        """Return `size` bytes from `offset` on, or fewer at the end of the file."""
-        pieces = []
-        with refusing(self.name, "be read"):
-            while size and (piece := os.pread(self.descriptor, size, offset)):
-                pieces.append(piece)
-                offset += len(piece)
-                size -= len(piece)
-        return b"".join(pieces)
-
-    def read_many(self, ranges: Sequence[Range]) -> list[bytes]:
-        """Return several ranges, in their order."""
-        return [self.read_at(offset, size) for offset, size in ranges]
-
-    def reopened(self) -> OpenedFile:
-        """Return the same file with a descriptor of its own."""
-        return OpenedFile(self.name)
-
-    def close(self) -> None:
-        """Close the descriptor."""
-        if self.descriptor >= 0:
-            descriptor, self.descriptor = self.descriptor, -1
-            os.close(descriptor)
-
-    def __del__(self) -> None:
-        self.close()
-
-
 class LocalWriter:
     """A new file of this machine, written under a hidden name beside its own."""
 
@@ -286,7 +234,7 @@ class LocalWriter:
             old = self._path.stat()
             if new.st_mtime_ns <= old.st_mtime_ns:
                 os.utime(self._descriptor, ns=(new.st_atime_ns, old.st_mtime_ns + 1))
-        return _version(os.fstat(self._descriptor))
+        return version_of(os.fstat(self._descriptor))
 
     def abort(self) -> None:
         """Give the file up: whatever had the name before still has it."""
@@ -298,10 +246,6 @@ class LocalWriter:
     def _release(self) -> None:
         descriptor, self._descriptor = self._descriptor, -1
         os.close(descriptor)
-
-
-def _version(found: os.stat_result) -> str:
-    return f"{found.st_ino:x}-{found.st_size:x}-{found.st_mtime_ns:x}"
 
 
 def _is_open_as(descriptor: int, path: Path) -> bool:

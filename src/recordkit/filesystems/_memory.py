@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from recordkit.errors import ConflictError, OutcomeUnknownError, StorageError
 
-from ._protocol import ALWAYS, IF_ABSENT, Capabilities, Entry, IfUnchanged, Stat
+from ._protocol import ALWAYS, IF_ABSENT, ByteFile, Capabilities, Entry, IfUnchanged, Stat
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
     from typing_extensions import Buffer
 
-    from ._protocol import Range, When
+    from ._protocol import When
 
 Operation: TypeAlias = Literal["open", "stat", "list", "put", "remove"]
 _LISTINGS_KEPT: Final = 8
@@ -209,35 +209,22 @@ class MemoryFileSystem:
             self._files.pop(path, None)
 
 
-class MemoryFile:
+class MemoryFile(ByteFile):
     """A file of a `MemoryFileSystem`, as it was when it was opened."""
-
-    seekable = True
-    local = None
 
     def __init__(self, name: str, data: bytes) -> None:
         self.name = name
         self.version = _version(data)
         self._data = data
 
+    @property
     def size(self) -> int:
-        """Return the number of bytes."""
+        """The number of bytes."""
         return len(self._data)
 
     def read_at(self, offset: int, size: int) -> bytes:
         """Return `size` bytes from `offset` on, or fewer at the end of the file."""
         return self._data[offset : offset + size]
-
-    def read_many(self, ranges: Sequence[Range]) -> list[bytes]:
-        """Return several ranges, in their order."""
-        return [self.read_at(offset, size) for offset, size in ranges]
-
-    def reopened(self) -> MemoryFile:
-        """Return the same file for another job."""
-        return MemoryFile(self.name, self._data)
-
-    def close(self) -> None:
-        """Release the file."""
 
 
 class MemoryWriter:

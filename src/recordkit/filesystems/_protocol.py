@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-    from recordkit import _core
+    from ._local import LocalFile
 
 
 class Range(NamedTuple):
@@ -24,54 +25,30 @@ class Range(NamedTuple):
     size: int
 
 
-class LocalAccess(Protocol):
-    """Direct access to a file of this machine, for the C++ core."""
-
-    @property
-    def descriptor(self) -> int:
-        """The descriptor of the open file."""
-        ...
-
-    @property
-    def map(self) -> _core.FileMap | None:
-        """The file as memory, if that is faster than reading it."""
-        ...
-
-
-class ByteFile(Protocol):
-    """A file to read at any offset, from any number of threads.
+class ByteFile(ABC):
+    """A file to read at any offset, from any number of threads. Classes inherit what is the same for most of them.
 
     Attributes:
         name: What errors call the file.
         version: Changes whenever the content does; None if nobody knows.
         seekable: False for a pipe, which can only be read from front to back.
-        local: Direct access for the core; None if the file is not on this machine.
     """
 
-    @property
-    def name(self) -> str:
-        """What errors call the file."""
-        ...
+    name: str
+    version: str | None = None
+    seekable: bool = True
 
     @property
-    def version(self) -> str | None:
-        """Changes whenever the content does; None if nobody knows."""
-        ...
+    def local(self) -> LocalFile | None:
+        """The file on this machine, whose descriptor and map the core reads; None if it is elsewhere."""
+        return None
 
     @property
-    def seekable(self) -> bool:
-        """Whether the file can be read at any offset."""
-        ...
+    @abstractmethod
+    def size(self) -> int:
+        """The number of bytes; `UNKNOWN_SIZE` for a pipe that has not ended."""
 
-    @property
-    def local(self) -> LocalAccess | None:
-        """Direct access for the core; None if the file is not on this machine."""
-        ...
-
-    def size(self) -> int | None:
-        """Return the number of bytes; None for a pipe that has not ended."""
-        ...
-
+    @abstractmethod
     def read_at(self, offset: int, size: int) -> bytes:
         """Return `size` bytes from `offset` on, or fewer at the end of the file.
 
@@ -79,19 +56,33 @@ class ByteFile(Protocol):
             NotFoundError: The file was removed.
             StorageError: It cannot be read, or was replaced since it was opened.
         """
-        ...
 
     def read_many(self, ranges: Sequence[Range]) -> list[bytes]:
         """Return several ranges, in their order. The file decides which ones to read together."""
-        ...
+        return [self.read_at(offset, size) for offset, size in ranges]
 
     def reopened(self) -> ByteFile:
         """Return the same file with resources of its own, for one job that closes it."""
-        ...
+        return self
 
-    def close(self) -> None:
+    def check_not_truncated(  # noqa: B027 - most files cannot tell
+        self, record: int | None = None, offset: int | None = None
+    ) -> None:
+        """Raise if the file has become shorter than it was.
+
+        Args:
+            record: The number of the record that a reader has reached.
+            offset: Where that record starts.
+
+        Raises:
+            CorruptRecordError: It has.
+        """
+
+    def close(self) -> None:  # noqa: B027 - most files hold nothing
         """Release the file."""
-        ...
+
+
+UNKNOWN_SIZE: Final = 1 << 62  # of a pipe that has not ended
 
 
 @dataclass(frozen=True, slots=True)

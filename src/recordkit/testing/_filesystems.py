@@ -53,7 +53,7 @@ class FileSystemContract:
 
         file = files.open(f"{folder}/a")
 
-        assert file.size() == 10
+        assert file.size == 10
         assert file.read_at(0, 10) == b"0123456789"
         assert file.read_at(3, 4) == b"3456"
         assert file.read_at(8, 5) == b"89"

@@ -14,7 +14,7 @@ from recordkit.engines import AUTO, Engine, Workers
 from recordkit.errors import SchemaError, StorageError
 from recordkit.expressions import Expression
 from recordkit.schema import Schema
-from recordkit.storage import Base, LocalFile, layer_facts, permissions_of, remove_layer, write_layer
+from recordkit.storage import Base, layer_facts, permissions_of, remove_layer, write_layer
 from recordkit.tools.fields import (
     Changed,
     Computed,
@@ -189,7 +189,7 @@ def _facts(dataset: Dataset, **changes: Any) -> dict[str, Any]:
 
 
 def _mode_of(dataset: Dataset) -> int:
-    return permissions_of(*(file.file.path for file in dataset.shards if isinstance(file.file, LocalFile)))
+    return permissions_of(*(file.local.path for file in dataset.shards if file.local is not None))
 
 
 def rename_fields(
@@ -392,7 +392,7 @@ def _deleted(
     deleted: dict[str, NDArray[np.int64]] = {}
     done, total = 0, len(dataset)
     for at, file in enumerate(records.files):
-        assert isinstance(file.file, LocalFile)
+        assert file.local is not None
         found = [np.empty(0, np.int64)]
         for part in _jobs.parts_of(records, at):
             found.append(part.record_numbers(0, len(part.chunk))[_wanted(keep, part, making)])
@@ -400,7 +400,7 @@ def _deleted(
             progress.step("looking at records", done, total, "records")
         numbers = np.concatenate(found)
         if len(numbers):
-            deleted[file.file.path.name] = numbers
+            deleted[file.local.path.name] = numbers
     count = sum(map(len, deleted.values()))
     if not count:
         return Changed(dataset.name, 0, ())

@@ -18,7 +18,7 @@ from recordkit.dataset import open  # noqa: A004
 from recordkit.engines import AUTO
 from recordkit.errors import RecordKitError, StorageError
 from recordkit.filesystems import given_path
-from recordkit.storage import LocalFile, begin_run, changing, is_lone_file, permissions_of
+from recordkit.storage import begin_run, changing, is_lone_file, permissions_of
 
 from ._engines import engine_for, workers_of
 
@@ -117,8 +117,8 @@ class Origin:
 
 
 def _facts_of(file: RecordFile) -> tuple[Any, ...]:
-    assert isinstance(file.file, LocalFile)
-    path = file.file.path
+    assert file.local is not None
+    path = file.local.path
     facts = path.stat()
     return str(path), facts.st_size, file.shard.digest if file.shard is not None else facts.st_mtime_ns
 
@@ -212,7 +212,7 @@ def run(
 
 def _mode_of(records: RecordSequence) -> int | None:
     """Return the permissions that all files have; None where none is on this machine."""
-    paths = [file.file.path for file in records.files if isinstance(file.file, LocalFile)]
+    paths = [file.local.path for file in records.files if file.local is not None]
     return permissions_of(*paths) if paths else None
 
 
@@ -233,7 +233,7 @@ def lineage_of(dataset: Dataset, operation: str, **arguments: Any) -> list[Mappi
 
 def name_of(file: RecordFile) -> str:
     """Return a file's name in its folder."""
-    return file.file.path.name if isinstance(file.file, LocalFile) else file.name
+    return file.name if file.local is None else file.local.path.name
 
 
 def parts_of(records: RecordSequence, at: int) -> Iterator[RecordRange]:

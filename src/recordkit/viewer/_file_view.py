@@ -17,7 +17,7 @@ import numpy as np
 from recordkit import _core
 from recordkit.dataset import RecordRange, living, physical
 from recordkit.errors import CorruptRecordError, RecordKitError
-from recordkit.storage import Damage, LocalFile, walk
+from recordkit.storage import Damage, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -196,7 +196,7 @@ class _Walked:
     """
 
     def __init__(self, file: RecordFile) -> None:
-        self._file = LocalFile(file.file.path) if isinstance(file.file, LocalFile) else file.file
+        self._file = file.file.reopened()
         self._compression = file.compression
         self._spans: list[_SoundRun] = []
         self._damaged: dict[int, Damage] = {}  # by the number of the record

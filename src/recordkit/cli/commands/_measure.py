@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from recordkit import _core, engines
-from recordkit.storage import LocalFile
 from recordkit.wording import counted
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ class Measured:
 
 def measurements(dataset: Dataset, seconds: float, hands: Workers) -> Iterator[Measured]:
     """Yield one after the other."""
-    paths = [file.file.path for file in dataset.shards if isinstance(file.file, LocalFile)]
+    paths = [file.local.path for file in dataset.shards if file.local is not None]
     size = _bytes_a_record(dataset)
     yield Measured("the disk, raw", _rates(lambda end: _raw(paths, end, drop=True), seconds)[0], None)
     yield Measured("memory, raw", _rates(lambda end: _raw(paths, end, drop=False), seconds)[0], None)

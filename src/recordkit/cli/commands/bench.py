@@ -38,12 +38,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, screen: Screen) -> int:
     """Print how fast it is."""
-    from recordkit.storage import LocalFile
-
     from ._measure import measurements
 
     dataset = opened(args)
-    if not all(isinstance(file.file, LocalFile) for file in dataset.shards):
+    if any(file.local is None for file in dataset.shards):
         message = "-: a pipe is read once, and cannot be measured\n  Give a file or a folder."
         raise WrongUse(message)
     if args.fields is not None:

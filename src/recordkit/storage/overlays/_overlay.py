@@ -97,8 +97,8 @@ class Base:
     @classmethod
     def of(cls, file: RecordFile) -> Base:
         """Return what binds a layer to a file."""
-        local = file.file
-        assert isinstance(local, LocalFile)
+        local = file.local
+        assert local is not None
         facts = local.path.stat()
         if file.shard is not None and facts.st_mtime_ns > _manifest_time(local.path):
             file = RecordFile(LocalFile(local.path))  # the manifest speaks of what was there before
@@ -225,8 +225,8 @@ class Layer:
 
     def _check_own(self, file: RecordFile) -> None:
         """Raise if a file of this layer is not the one that was written, cut or changed places with another."""
-        local, shard = file.file, file.shard
-        assert isinstance(local, LocalFile)
+        local, shard = file.local, file.shard
+        assert local is not None
         assert shard is not None
         try:
             facts = local.path.stat()
@@ -249,8 +249,8 @@ class Layer:
         Raises:
             StorageError: The file has changed, or is none of those.
         """
-        local = file.file
-        assert isinstance(local, LocalFile)
+        local = file.local
+        assert local is not None
         bound = self._bound(local.path)
         if bound is None:
             raise self.unknown(file.name)
@@ -304,8 +304,8 @@ class Layer:
         Raises:
             StorageError: The file has changed otherwise, or is none of those.
         """
-        local = file.file
-        assert isinstance(local, LocalFile)
+        local = file.local
+        assert local is not None
         bound = self._bound(local.path)
         if bound is None and self.home is not None:
             if not self.alters or (file.shard is not None and local.path.parent == self.home):

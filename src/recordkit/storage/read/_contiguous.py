@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from recordkit.codecs import Gap
-from recordkit.filesystems import LocalFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,14 +59,15 @@ class Plain:
 
     def __init__(self, file: ByteFile) -> None:
         self._file = file
-        self.had = file.had or file.size if isinstance(file, LocalFile) else 0
+        self._local = file.local
+        self.had = 0 if self._local is None else self._local.had or file.size
         self.read_at = self.taken = file.read_at
 
     def left(self, offset: int, size: int = 0) -> int:
         return max(0, self._file.size - offset)
 
     def opened(self, offset: int) -> int | IO[bytes]:
-        return self._file.descriptor if isinstance(self._file, LocalFile) else _Opened(self, offset).file
+        return _Opened(self, offset).file if self._local is None else self._local.descriptor
 
     def forget(self, offset: int) -> None:
         pass

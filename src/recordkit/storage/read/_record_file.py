@@ -15,7 +15,7 @@ import numpy as np
 from recordkit import _core, filesystems
 from recordkit.codecs import Checkpoints, Inflated, members_of, most_payload
 from recordkit.errors import CorruptRecordError, RecordKitError, StorageError
-from recordkit.filesystems import LentFile, LocalFile, OpenFiles, PipeFile, check_uncut
+from recordkit.filesystems import LentFile, OpenFiles
 from recordkit.records import CHUNK_BYTES, NO_LIMIT, Reader, corrupt
 from recordkit.storage.format import Fingerprint, IndexBuilder, new_digest
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recordkit.codecs import Compression, Member
-    from recordkit.filesystems import ByteFile
+    from recordkit.filesystems import ByteFile, LocalFile
     from recordkit.records import Chunk
     from recordkit.storage.format import Shard
 
@@ -53,7 +53,7 @@ class RecordFile:
     """One file of records. Safe to use from many threads; pickling keeps what it was made of.
 
     Args:
-        file: Where the bytes are.
+        file: Where the bytes are; `local` is the same file if it is on this machine, else None.
         shard: What a manifest says of it, for a file that still has that size.
         open_files: What keeps files open between reads; shared by those of one dataset.
         max_record_bytes: Payloads longer than this are refused; by default, in a compressed file, those over
@@ -75,8 +75,9 @@ class RecordFile:
         self._lock = threading.Lock()
         self._recent: OrderedDict[int, Chunk] = OrderedDict()  # members that were decompressed last
         self._places_are_sure = False  # made here, and not on the word of an index
-        if shard is not None and isinstance(file, LocalFile):
-            file.had = max(file.had, shard.bytes)
+        self.local = file.local
+        if shard is not None and self.local is not None:
+            self.local.had = max(self.local.had, shard.bytes)
 
     @property
     def name(self) -> str:
@@ -99,15 +100,15 @@ class RecordFile:
 
     def _own(self) -> ByteFile:
         """Return the file for one job, which is closed with that: of many files few stay open."""
-        return self.file.again() if isinstance(self.file, LocalFile) else self.file
+        return self.file.reopened()
 
     @cached_property
     def _members(self) -> tuple[Member, ...] | None:
-        if self.compression != "gzip" or isinstance(self.file, PipeFile):  # which cannot be hopped over
+        if self.compression != "gzip" or not self.file.seekable:  # which cannot be hopped over
             return None
         own = self._own()
         members = members_of(own)
-        check_uncut(own)
+        own.check_not_truncated()
         if members is not None:
             self.check_count(sum(member.records for member in members))
         return members
@@ -135,7 +136,7 @@ class RecordFile:
         """The uncompressed bytes, at any place."""
         if self.compression is None:
             return self.file
-        lent = LentFile(self.file, self._open_files) if isinstance(self.file, LocalFile) else self.file
+        lent = self.file if self.local is None else LentFile(self.local, self._open_files)
         return Checkpoints(lent, self.compression)
 
     @cached_property
@@ -151,17 +152,17 @@ class RecordFile:
             return sum(member.records for member in self._members)
         if "_places" in self.__dict__:
             return len(self._places)
-        if self.compression is None and isinstance(self.file, LocalFile) and find_places(self._own(), None) is None:
+        if self.compression is None and self.local is not None and find_places(self._own(), None) is None:
             return self._hopped[0]
         return len(self._places)
 
     @cached_property
     def _hopped(self) -> tuple[int, str]:
         """How many records a plain file has, and their digest, by headers and footers alone."""
-        assert isinstance(self.file, LocalFile)
+        assert self.local is not None
         digest, count = new_digest(), 0
         try:
-            for identity in identities(self.file.again()):
+            for identity in identities(self.local.reopened()):
                 digest.update(identity)
                 count += len(identity) // _IDENTITY_BYTES
         except CorruptRecordError as error:
@@ -175,7 +176,7 @@ class RecordFile:
             return found or self._made_places()
 
     def _made_places(self) -> Places:
-        plain = self.compression is None and isinstance(self.file, LocalFile)
+        plain = self.compression is None and self.local is not None
         try:
             places = make_places(self._own(), None if plain else self._reader(0, 0, self._raw))
         except CorruptRecordError as error:
@@ -189,7 +190,7 @@ class RecordFile:
         """The digest of the records: the manifest's, or told from the file; of a plain one by headers and footers."""
         if self.shard is not None:
             return self.shard.digest
-        if self.compression is None and isinstance(self.file, LocalFile):
+        if self.compression is None and self.local is not None:
             return self._hopped[1]
         digest, stream = new_digest(), self.stream()
         while (chunk := stream.read()) is not None:
@@ -215,7 +216,7 @@ class RecordFile:
             error: What was met.
             checked: Whether the payloads of all records before that one were checked.
         """
-        if isinstance(self.file, PipeFile):
+        if not self.file.seekable:
             return error
         return explain(self._own(), error, self.compression, checked=checked)
 
@@ -249,16 +250,16 @@ class RecordFile:
 
     def write_index(self) -> Path:
         """Keep the index beside the file, and return where it is."""
-        assert isinstance(self.file, LocalFile)
-        target = beside(self.file.path)
-        if find_beside(self.file, self.compression) is None:
+        assert self.local is not None
+        target = beside(self.local.path)
+        if find_beside(self.local, self.compression) is None:
             builder = IndexBuilder()
             builder.add(self.places()[1] - np.uint64(_FRAME))
             for member in self._members or ():
                 builder.add_member(member.offset, member.raw_offset, member.first_record)
             filesystems.refuse_links(target.parent)
             target.parent.mkdir(exist_ok=True)
-            filesystems.replace_file(target, builder.to_bytes(Fingerprint.of(self.file.path)))
+            filesystems.replace_file(target, builder.to_bytes(Fingerprint.of(self.local.path)))
         return target
 
     # --- From front to back
@@ -314,9 +315,8 @@ class RecordFile:
         if file is None:
             assert self.compression is not None
             source = Inflated(self._own(), self.compression)
-        elif isinstance(file, LocalFile):
-            source = file.again()
-            return _LocalReader(source, **options)
+        elif file.local is not None:
+            return _LocalReader(file.local.reopened(), **options)
         else:
             source = Sequential(file, offset)
         return Reader(cast("IO[bytes]", source), **options)
@@ -334,8 +334,8 @@ class RecordFile:
             inside = number - self._members[of].first_record
             return self._member(self._members, of).slice(inside, inside + 1)
         # The short way is for records that are where the index says, and sound.
-        raw = self._raw
-        if isinstance(raw, LocalFile) and self._limit == NO_LIMIT:
+        raw = self._raw.local
+        if raw is not None and self._limit == NO_LIMIT:
             table = self._places.table  # before anything is borrowed: it may be found that there is none
             try:
                 chunk = table.fetch(self._open_files.borrow(raw), number)
@@ -364,8 +364,8 @@ class RecordFile:
 
     def borrowed(self) -> int:
         """Return the descriptor of a plain file of this machine, which stays open until `give_back`."""
-        assert isinstance(self.file, LocalFile)
-        return self._open_files.borrow(self.file)
+        assert self.local is not None
+        return self._open_files.borrow(self.local)
 
     def several(self, files: int) -> AbstractContextManager[None]:
         """Keep room for so many files of this dataset that are borrowed at once."""
@@ -374,18 +374,18 @@ class RecordFile:
     @property
     def map(self) -> _core.FileMap | None:
         """The borrowed file as memory, once it was read at many places."""
-        assert isinstance(self.file, LocalFile)
-        return self.file.map
+        assert self.local is not None
+        return self.local.map
 
     def was_read(self, places: int) -> None:
         """Take notice that the borrowed file was read at so many places."""
-        assert isinstance(self.file, LocalFile)
-        self.file.was_read(places)
+        assert self.local is not None
+        self.local.was_read(places)
 
     def will_be_read(self, places: int) -> None:
         """Take notice that a file of this machine will be read at so many places."""
-        if isinstance(self.file, LocalFile):
-            self.file.will_be_read(places)
+        if self.local is not None:
+            self.local.will_be_read(places)
             # Whatever is wrong shows when it is read. Until then it is one thread that finds the places, and not
             # several that get into each other's way.
             with suppress(RecordKitError, ValueError, OSError):
@@ -394,12 +394,12 @@ class RecordFile:
 
     def give_back(self) -> None:
         """Let the file be closed when others are wanted."""
-        assert isinstance(self.file, LocalFile)
-        self._open_files.give_back(self.file)
+        assert self.local is not None
+        self._open_files.give_back(self.local)
 
     def at_places(self) -> Places | None:
         """Return where its records are; None for a file that is not read so, or whose records have a limit."""
-        plain = self.compression is None and isinstance(self.file, LocalFile) and self._limit == NO_LIMIT
+        plain = self.compression is None and self.local is not None and self._limit == NO_LIMIT
         return self._places if plain else None
 
     def span(self, first: int, count: int) -> Chunk:
@@ -409,8 +409,8 @@ class RecordFile:
             CorruptRecordError: One of them is not sound.
         """
         numbers = np.arange(first, first + count)
-        raw = self._raw if self._members is None and count else None
-        if not isinstance(raw, LocalFile) or self._limit < NO_LIMIT:
+        raw = self._raw.local if self._members is None and count else None
+        if raw is None or self._limit < NO_LIMIT:
             return self.fetch(numbers)
         try:
             start = int(self._places.one(first)[0][0])
@@ -436,7 +436,7 @@ class RecordFile:
         if fault:
             at = len(chunk)
             record, offset = int(numbers[at]), int(starts[at])
-            check_uncut(self.file, record, offset)
+            self.file.check_not_truncated(record, offset)
             raise self._fault(fault, record, offset)
         return chunk
 
@@ -465,7 +465,7 @@ class RecordFile:
 
         Not for a file that was written to since it was opened: records of both would be mixed.
         """
-        if isinstance(self.file, LocalFile) and not self.file.is_as_opened():
+        if self.local is not None and not self.local.is_as_opened():
             return False
         told = self._places.index
         try:
@@ -487,11 +487,11 @@ class RecordFile:
             at = int(large[0])
             chunk, fault = self._read(starts[:at], sizes[:at], numbers[:at]) if at else (_core.join([]), 0)
             return chunk, fault or _TOO_LARGE
-        if isinstance(raw, LocalFile):
+        if (local := raw.local) is not None:
             try:
-                return _core.fetch(self._open_files.borrow(raw), starts, sizes, first)
+                return _core.fetch(self._open_files.borrow(local), starts, sizes, first)
             finally:
-                self._open_files.give_back(raw)
+                self._open_files.give_back(local)
         pieces = [b""] * len(starts)
         for at in np.argsort(starts, kind="stable").tolist():
             pieces[at] = raw.read_at(int(starts[at]), int(sizes[at]))

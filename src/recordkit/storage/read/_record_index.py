@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recordkit import _core, log, progress
-from recordkit.filesystems import TOO_MANY_CODES, LocalFile, check_uncut, fitting, mapped_at_most
+from recordkit.filesystems import TOO_MANY_CODES, LocalFile, fitting, mapped_at_most
 from recordkit.records import corrupt
 from recordkit.storage.format import BLOCK, MOST_INFLATED, SIDE, Fingerprint, Index, IndexBuilder, OtherFile
 
@@ -100,11 +100,12 @@ def find_places(file: ByteFile, compression: Compression, records: int | None = 
         compression: How it is compressed.
         records: How many records it has, where that is known.
     """
-    if not isinstance(file, LocalFile):
+    local = file.local
+    if local is None:
         return None
-    found = find_beside(file, compression, records)
-    if found is None and (cache := cached(file.path)) is not None:
-        found = _found(file, cache, compression, records)
+    found = find_beside(local, compression, records)
+    if found is None and (cache := cached(local.path)) is not None:
+        found = _found(local, cache, compression, records)
     return found
 
 
@@ -195,11 +196,11 @@ def make_places(file: ByteFile, stream: Stream | None) -> Places:
     """
     fingerprint = Fingerprint.of_bytes(file)
     builder = IndexBuilder()
-    lengths = _hops(file) if stream is None and isinstance(file, LocalFile) else _lengths(stream)
+    lengths = _hops(file.local) if stream is None and file.local is not None else _lengths(stream)
     for some in lengths:
         builder.add(some)
     data = builder.to_bytes(fingerprint)
-    cache = cached(file.path) if isinstance(file, LocalFile) else None
+    cache = None if file.local is None else cached(file.local.path)
     if cache is not None and _kept(cache, data):
         with suppress(ValueError, OSError):  # another process may have put another one there
             return Places(Index(cache, fingerprint))
@@ -229,7 +230,7 @@ def _hops_and_crcs(file: LocalFile) -> Iterator[tuple[NDArray[np.uint64], NDArra
         record += len(lengths)
         last = int(lengths[-1]) if len(lengths) else last
         if fault or len(lengths) < _STEP:
-            check_uncut(file, record, offset)
+            file.check_not_truncated(record, offset)
             if changed := snapshot.now(offset):
                 raise corrupt(changed, path=file.name, record=record, offset=offset)
         if fault:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal, cast
 from recordkit import _core, records
 from recordkit.codecs import all_zeros, members_of, most_payload, segments
 from recordkit.errors import CorruptRecordError
-from recordkit.filesystems import check_uncut, cut_short, written_over
+from recordkit.filesystems import cut_short, written_over
 from recordkit.records import CHANGED, LARGE_BYTES, NO_LIMIT
 from recordkit.wording import counted
 
@@ -430,7 +430,7 @@ def _walk_compressed(
         if gap is not None:
             yield _gap_damage(file.name, gap, lost, before)
         if stretch.gap is None:
-            check_uncut(file)
+            file.check_not_truncated()
             return
         gap, before = stretch.gap, tail
         lost = walker.record if torn is None else torn

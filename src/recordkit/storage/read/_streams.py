@@ -14,7 +14,7 @@ import numpy as np
 from recordkit import _core
 from recordkit.codecs import inflate_member
 from recordkit.errors import CorruptRecordError
-from recordkit.filesystems import LocalFile, check_uncut, written_over
+from recordkit.filesystems import written_over
 from recordkit.records import CHANGED, NO_LIMIT, corrupt
 
 from ._damage import Damage
@@ -59,7 +59,7 @@ class Sequential:
         view[: len(piece)] = piece
         self._at += len(piece)
         if not piece and len(view):
-            check_uncut(self._file)
+            self._file.check_not_truncated()
         return len(piece)
 
 
@@ -97,7 +97,7 @@ class MemberStream:
             raise self.failure
         group = self._take(records or 1)
         if not group:
-            check_uncut(self._file)
+            self._file.check_not_truncated()
             return None
         pieces: list[bytes | bytearray] = []
         for member in group:
@@ -153,7 +153,7 @@ class MemberStream:
 
     def _wrong(self, member: Member, words: str) -> CorruptRecordError:
         try:
-            check_uncut(self._file, member.first_record, member.offset)
+            self._file.check_not_truncated(member.first_record, member.offset)
         except CorruptRecordError as cut:
             return cut
         return _damaged(self._file.name, member, words)
@@ -245,7 +245,8 @@ class SkippingStream:
 
     def _behind(self, error: CorruptRecordError) -> Iterator[Chunk | Damage]:
         """Go on with the record that is not sound."""
-        if self._compression is not None and isinstance(self._file, LocalFile) and not self._file.is_as_opened():
+        local = self._file.local
+        if self._compression is not None and local is not None and not local.is_as_opened():
             raise written_over(self._file.name)  # what follows is read from the start once more
         if self._compression is None:
             offset, record = error.offset or 0, error.record or 0

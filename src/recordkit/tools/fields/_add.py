@@ -21,7 +21,6 @@ from recordkit.filesystems import given_path
 from recordkit.schema import Schema
 from recordkit.storage import (
     Base,
-    LocalFile,
     changing,
     file_to_change,
     is_lone_file,
@@ -215,10 +214,10 @@ def splits_of(dataset: Dataset) -> dict[str, str]:
     named = {path.name: split for split, paths in dataset.splits.items() for path in paths}
     names = {}
     for file in dataset.shards:
-        if not isinstance(file.file, LocalFile):
+        if file.local is None:
             message = f"{file.name}: only files of this machine can be changed\n  Save it to a file first."
             raise StorageError(message, path=file.name)
-        name = file.file.path.name
+        name = file.local.path.name
         names[name] = file.shard.split if file.shard is not None else named.get(name, name)
     splits = {name: split.partition(".tf")[0] or split for name, split in names.items()}
     return splits if len(set(splits.values())) > 1 else {}
@@ -245,7 +244,7 @@ def folder_of(dataset: Dataset) -> Path:
     Raises:
         StorageError: They are in several, or not on this machine.
     """
-    folders = {file.file.path.parent for file in dataset.shards if isinstance(file.file, LocalFile)}
+    folders = {file.local.path.parent for file in dataset.shards if file.local is not None}
     if len(folders) != 1:
         message = (
             f"{dataset.name}: its files are in {len(folders)} folders, and changes are kept with the files\n"
@@ -269,7 +268,7 @@ def _advising(folder: Path) -> Iterator[None]:
 
 def origin_of(path: Any, dataset: Dataset, out: Any) -> _jobs.Origin | None:
     """Return what has to stay as it is while a new dataset is made: the source, if that is to be replaced by it."""
-    files = [file.file.path for file in dataset.shards if isinstance(file.file, LocalFile)]
+    files = [file.local.path for file in dataset.shards if file.local is not None]
     places = {os.path.realpath(place) for file in files for place in (file, file.parent)}
     if os.path.realpath(given_path(out)) not in places:
         return None

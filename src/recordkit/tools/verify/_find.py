@@ -16,7 +16,7 @@ from recordkit.filesystems import given_path, is_folder, mode_of
 from recordkit.storage import (
     LocalFile,
     Manifest,
-    given_file,
+    as_open_file,
     is_named_so,
     locate,
     lone_manifest,
@@ -79,7 +79,7 @@ def find(where: Where) -> Found:
     Raises:
         StorageError: There are none.
     """
-    given = given_file(where)
+    given = as_open_file(where)
     if given is not None:
         return Found([Candidate(given)])
     finder = _Finder()

@@ -19,19 +19,16 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from recordkit import _core
 from recordkit.errors import CorruptRecordError, StorageError, WrongFileError
-from recordkit.filesystems import TOO_MANY, TOO_MANY_CODES, mapped_at_most
+from recordkit.filesystems import TOO_MANY, TOO_MANY_CODES, ByteFile, mapped_at_most
 from recordkit.records import CHANGED, CHUNK_BYTES, LARGE_BYTES, NO_LIMIT, Reader
 from recordkit.storage import (
     Checkpoints,
     Damage,
     Inflated,
-    LocalFile,
     MemberStream,
     Passed,
-    PipeFile,
     Sequential,
     advice_of,
-    check_uncut,
     compression_of,
     diagnosed,
     members_of,
@@ -49,7 +46,7 @@ if TYPE_CHECKING:
 
     from recordkit.records import Chunk
     from recordkit.schema import Schema
-    from recordkit.storage import ByteFile, Stream
+    from recordkit.storage import Stream
     from recordkit.tools.verify.checks import Level
 
     from ._find import Candidate
@@ -96,8 +93,7 @@ class FileVerifier:
             verdict: Verdict = "missing" if error.errno == errno.ENOENT else "unreadable"
             report = FileReport(name, verdict, damage=(Damage.from_error(error, name, kind=verdict),))
         finally:
-            if isinstance(candidate.file, LocalFile):
-                candidate.file.close()
+            candidate.file.close()
         return report
 
     def _checked(self, candidate: Candidate) -> CheckedFile:
@@ -142,9 +138,9 @@ class _Pass:
 
     def report(self, threads: int) -> FileReport:
         """Go through the file, and return what was found."""
-        size = 0 if isinstance(self._file, PipeFile) else self._file.size
-        if isinstance(self._file, LocalFile):
-            self._file.had = max(self._file.had, size)
+        size = self._file.size if self._file.seekable else 0
+        if (local := self._file.local) is not None:
+            local.had = max(local.had, size)
         try:
             if size <= _SMALL:
                 threads = 1
@@ -182,7 +178,7 @@ class _Pass:
 
     def _could_be_mapped(self, threads: int) -> bool:
         """Whether the records might be checked where they are in the page cache, and by one thread."""
-        if not isinstance(self._file, LocalFile) or self._compression is not None or self._of_payloads:
+        if self._file.local is None or self._compression is not None or self._of_payloads:
             return False
         # Where checksums are fast, threads that read wait for each other, and take no less time together.
         return threads == 1 or _core.crc32c_path() != "portable"
@@ -214,7 +210,9 @@ class _Pass:
 
     def _take_mapped(self) -> bool:
         """Take the next sound records as they are in the page cache; False where only reading them tells more."""
-        descriptor = cast("LocalFile", self._file).descriptor
+        local = self._file.local
+        assert local is not None
+        descriptor = local.descriptor
         facts = RecordFacts(*_core.check_mapped(descriptor, self._at, mapped_at_most()))
         self._add(facts)
         self._at += facts.size
@@ -223,7 +221,8 @@ class _Pass:
 
     def _reader(self) -> Reader:
         """Return the records of a plain file from where the pass stands on."""
-        source: Any = self._file.descriptor if isinstance(self._file, LocalFile) else Sequential(self._file)
+        local = self._file.local
+        source: Any = Sequential(self._file) if local is None else local.descriptor
         return Reader(
             source,
             path=self._file.name,
@@ -231,7 +230,7 @@ class _Pass:
             max_record_bytes=self._most,
             offset=self._at,
             first_record=self._records,
-            had=self._file.had if isinstance(self._file, LocalFile) else 0,
+            had=0 if local is None else local.had,
         )
 
     @property
@@ -252,7 +251,7 @@ class _Pass:
 
     @property
     def _is_pipe(self) -> bool:
-        return isinstance(self._file, PipeFile)
+        return not self._file.seekable
 
     def _go_through(self, stream: Stream, threads: int) -> None:
         while True:
@@ -371,7 +370,7 @@ def _first_bytes(item: Chunk | Passed) -> int:
     return item.nbytes if isinstance(item, Passed) else item.slice(0, 1).nbytes
 
 
-class _SummedFile:
+class _SummedFile(ByteFile):
     """A file whose bytes are summed up as they are read, each once, in any order."""
 
     def __init__(self, file: ByteFile) -> None:
@@ -383,9 +382,9 @@ class _SummedFile:
     def size(self) -> int:
         return self._file.size
 
-    def check_uncut(self) -> None:
+    def check_not_truncated(self, record: int | None = None, offset: int | None = None) -> None:
         """Raise an error if the file has fewer bytes than it had."""
-        check_uncut(self._file)
+        self._file.check_not_truncated(record, offset)
 
     def read_at(self, offset: int, size: int) -> bytes:
         """Return `size` bytes from `offset` on; fewer only at the end of the file."""

@@ -12,7 +12,7 @@ from recordkit.engines import AUTO, Engine, Processes, Threads, Workers
 from recordkit.errors import RecordKitError, SchemaError
 from recordkit.filesystems import mapped_at_most
 from recordkit.schema import Schema
-from recordkit.storage import LocalFile, PipeFile, RecordFile
+from recordkit.storage import RecordFile
 from recordkit.tools._engines import engine_for, workers_of
 
 from ._find import find
@@ -115,7 +115,7 @@ class _Verifier:
         """What the first records of the files that have no schema say; None if they say nothing in common."""
         there = [each.file for each in self._found.candidates if not each.known and each.missing is None]
         some = there[:: max(1, len(there) // _SAMPLED_FILES)]
-        files = [RecordFile(_apart(file)) for file in some if not isinstance(file, PipeFile)]
+        files = [RecordFile(file.reopened()) for file in some if file.seekable]
         files = [file for file in files if _can_be_read(file)]
         if self._declared is not None or not files:
             return None
@@ -152,14 +152,9 @@ def _can_be_read(file: RecordFile) -> bool:
     return True
 
 
-def _apart(file: ByteFile) -> ByteFile:
-    """Return the same file; one of this machine by itself, so that it is closed when it is no longer used."""
-    return LocalFile(file.path) if isinstance(file, LocalFile) else file
-
-
 def _total(candidates: list[Candidate]) -> int | None:
     """Return how many bytes of records there are, as far as that is known without reading."""
-    if any(isinstance(candidate.file, PipeFile) for candidate in candidates):
+    if any(not candidate.file.seekable for candidate in candidates):
         return None
     total = 0
     for candidate in candidates:
@@ -172,4 +167,4 @@ def _total(candidates: list[Candidate]) -> int | None:
 
 def _size(file: ByteFile) -> int:
     """Return the size of a file, without opening it: there may be ten thousand."""
-    return file.path.stat().st_size if isinstance(file, LocalFile) else file.size
+    return file.size if file.local is None else file.local.path.stat().st_size

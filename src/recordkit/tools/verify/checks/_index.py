@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 
-from recordkit.filesystems import TOO_MANY_CODES, LocalFile
+from recordkit.filesystems import TOO_MANY_CODES
 from recordkit.storage import (
     BLOCK,
     Damage,
@@ -52,9 +52,10 @@ class IndexCheck(FactsCheck):
     @classmethod
     def begin(cls, file: CheckedFile) -> Self | None:
         """Start, if there is an index beside the file."""
-        if not isinstance(file.file, LocalFile):
+        local = file.file.local
+        if local is None:
             return None
-        path = beside(file.file.path)
+        path = beside(local.path)
         try:
             fingerprint = Fingerprint.of_bytes(file.file)
             check_fits(Index(path, fingerprint), fingerprint.size, file.compression)
@@ -69,7 +70,7 @@ class IndexCheck(FactsCheck):
                 raise
             words = f"{path}: {Damage.from_error(error, file.file.name).words}"
         # One that is out of date while a dataset is published belongs to the state before, and is about to be replaced.
-        return None if lacks_side_files(file.file.path) is not None else cls(str(path), b"", None, words)
+        return None if lacks_side_files(local.path) is not None else cls(str(path), b"", None, words)
 
     def records(self, facts: RecordFacts) -> None:
         """Take the lengths of the next records."""
