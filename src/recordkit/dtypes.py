@@ -1,13 +1,13 @@
-"""Dtypes: the names a schema may use, and the NumPy dtype behind each.
+"""Dtypes: the names that a schema may use, and what each means to NumPy, Arrow, TensorFlow and the wire.
 
-The wire table (which dtype is stored how) is in docs/format/schema.md; here is only what a name means.
+A new dtype takes a line in `DTYPES`, one in docs/format/schema.md, and its name in `recordkit.tf` if TensorFlow has it.
 """
 
 from __future__ import annotations
 
 import functools
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -17,12 +17,65 @@ from recordkit.wording import did_you_mean
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-INTEGERS: Final = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-FLOATS: Final = ("float16", "bfloat16", "float32", "float64")
-COMPLEXES: Final = ("complex64", "complex128")
-TIMES: Final = ("datetime64", "timedelta64")  # followed by a colon and a unit
-BYTES: Final = ("string", "bytes", "jpeg", "png")
-NAMES: Final = ("bool", *INTEGERS, *FLOATS, *COMPLEXES, *BYTES)
+
+class DtypeInfo(NamedTuple):
+    """What recordkit knows of one dtype.
+
+    Attributes:
+        name: In the schema language; for numbers, in NumPy too.
+        group: The sort of values it has.
+        kind: The kind of list of an Example that holds its values; None where arrays are stored as raw bytes.
+        most_dims: Arrays of more dimensions are raw bytes too; None for no such limit.
+        arrow: The format of its numbers in Arrow's C data interface; empty if Arrow lays them out otherwise.
+        tensor: Its number in TensorFlow's DataType, the typed list of a TensorProto that holds its values, and the
+            NumPy dtype of a value there, empty for varints. None where TensorFlow has no such dtype.
+    """
+
+    name: str
+    group: Literal["bool", "integer", "float", "complex", "bytes"]
+    kind: Literal["int64", "float", "bytes"] | None = None
+    most_dims: int | None = None
+    arrow: str = ""
+    tensor: tuple[int, int, str] | None = None
+
+
+# Small integers are varints up to one dimension: with more they are pixels or masks, and raw bytes are smaller.
+DTYPES: Final = {
+    dtype.name: dtype
+    for dtype in (
+        DtypeInfo("bool", "bool", "int64", 1, "", (10, 11, "")),
+        DtypeInfo("int8", "integer", "int64", 1, "c", (6, 7, "")),
+        DtypeInfo("int16", "integer", "int64", 1, "s", (5, 7, "")),
+        DtypeInfo("int32", "integer", "int64", 1, "i", (3, 7, "")),
+        DtypeInfo("int64", "integer", "int64", None, "l", (9, 10, "")),
+        DtypeInfo("uint8", "integer", "int64", 1, "C", (4, 7, "")),
+        DtypeInfo("uint16", "integer", "int64", 1, "S", (17, 7, "")),
+        DtypeInfo("uint32", "integer", "int64", 1, "I", (22, 16, "")),
+        DtypeInfo("uint64", "integer", None, None, "L", (23, 17, "")),
+        DtypeInfo("float16", "float", None, None, "e", (19, 13, "")),
+        DtypeInfo("bfloat16", "float", None, None, "", (14, 13, "")),
+        DtypeInfo("float32", "float", "float", None, "f", (1, 5, "<f4")),
+        DtypeInfo("float64", "float", None, None, "g", (2, 6, "<f8")),
+        DtypeInfo("complex64", "complex", None, None, "", (8, 9, "<f4")),
+        DtypeInfo("complex128", "complex", None, None, "", (18, 12, "<f8")),
+        DtypeInfo("string", "bytes", "bytes"),
+        DtypeInfo("bytes", "bytes", "bytes", None, "", (7, 8, "")),
+        DtypeInfo("jpeg", "bytes", "bytes"),
+        DtypeInfo("png", "bytes", "bytes"),
+    )
+}
+NAMES: Final = tuple(DTYPES)
+
+
+def _of(group: str) -> tuple[str, ...]:
+    return tuple(dtype.name for dtype in DTYPES.values() if dtype.group == group)
+
+
+INTEGERS: Final = _of("integer")
+FLOATS: Final = _of("float")
+COMPLEXES: Final = _of("complex")
+BYTES: Final = _of("bytes")
+TIMES: Final = ("datetime64", "timedelta64")  # followed by a colon and a unit, and stored as raw bytes
 
 # Longest first, so that "ms" is not read as "m" with something behind it.
 _UNIT = re.compile(r"([1-9][0-9]*)?(ms|us|ns|ps|fs|as|Y|M|W|D|h|m|s)")

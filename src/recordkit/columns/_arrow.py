@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recordkit import _core
+from recordkit.dtypes import DTYPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,19 +20,7 @@ if TYPE_CHECKING:
 
 Node = tuple[str, str, bool, int, int, list[Any], list[Any]]
 
-_FORMATS = {
-    "int8": "c",
-    "uint8": "C",
-    "int16": "s",
-    "uint16": "S",
-    "int32": "i",
-    "uint32": "I",
-    "int64": "l",
-    "uint64": "L",
-    "float16": "e",
-    "float32": "f",
-    "float64": "g",
-}
+_FORMATS = {dtype.name: dtype.arrow for dtype in DTYPES.values() if dtype.arrow}
 _UNITS = {"s": "s", "ms": "m", "us": "u", "ns": "n"}
 
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from recordkit import dtypes
+from recordkit.dtypes import DTYPES
 from recordkit.errors import SchemaError
 
 from .wire_format import BYTES, VARINT, bytes_field, fields, varint, varint_field, varints
@@ -30,20 +31,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# DataType numbers, from tensorflow/core/framework/types.proto.
-_NUMBERS: Final = {
-    "float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int16": 5, "int8": 6, "bytes": 7, "complex64": 8,
-    "int64": 9, "bool": 10, "bfloat16": 14, "uint16": 17, "complex128": 18, "float16": 19, "uint32": 22, "uint64": 23,
-}  # fmt: skip
-TENSOR_DTYPES: Final = frozenset(_NUMBERS)
-_NAMES: Final = {number: name for name, number in _NUMBERS.items()}
-
-# The typed list of each dtype, and the NumPy dtype of a value in it: fixed-width ones as they lie, varints as 64 bits.
-_LISTS: Final = {
-    "float32": (5, "<f4"), "float64": (6, "<f8"), "complex64": (9, "<f4"), "complex128": (12, "<f8"),
-    "int64": (10, ""), "bool": (11, ""), "float16": (13, ""), "bfloat16": (13, ""), "uint32": (16, ""),
-    "uint64": (17, ""), "int32": (7, ""), "uint8": (7, ""), "int16": (7, ""), "int8": (7, ""), "uint16": (7, ""),
-}  # fmt: skip
+_CODES: Final = {dtype.name: dtype.tensor for dtype in DTYPES.values() if dtype.tensor is not None}
+TENSOR_DTYPES: Final = frozenset(_CODES)
+_NAMES: Final = {number: name for name, (number, *_) in _CODES.items()}
 
 # A tensor whose values repeat may be small on the wire and huge in memory; more than this is taken for damage.
 MOST_BYTES: Final = 1 << 30
@@ -78,11 +68,11 @@ def serialize_tensor(array: NDArray[Any]) -> bytes:
     b'\x08\x03\x12\x04\x12\x02\x08\x02"\x08\x07\x00\x00\x00\x07\x00\x00\x00'
     """
     name = "bytes" if array.dtype == np.object_ else dtypes.name_of(array.dtype)
-    if name not in _NUMBERS:
+    if name not in _CODES:
         message = f"TensorFlow has no {name}, so no TensorProto holds it\n  View it as another dtype, such as int64."
         raise SchemaError(message)
     dims = b"".join(bytes_field(2, varint_field(1, size)) for size in array.shape)
-    head = varint_field(1, _NUMBERS[name]) + bytes_field(2, dims)
+    head = varint_field(1, _CODES[name][0]) + bytes_field(2, dims)
     if name == "bytes":
         return head + b"".join(bytes_field(8, value) for value in array.reshape(-1).tolist())
     content = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
@@ -152,7 +142,7 @@ def _numbers(name: str, size: int, content: bytes, lists: dict[int, list[Any]]) 
             message = f"a TensorProto with {len(content)} bytes for {size} values of {name}"
             raise SchemaError(message)
         return np.frombuffer(content, _little(dtype)).astype(dtype)
-    field, fixed = _LISTS[name]
+    _, field, fixed = _CODES[name]
     values = _typed_values(lists.get(field, []), fixed)
     if fixed and name.startswith("complex"):
         values = values[: len(values) // 2 * 2].view(dtype)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from recordkit.columns import BytesColumn, Ragged
+from recordkit.dtypes import BYTES, COMPLEXES
 from recordkit.errors import SchemaError
 from recordkit.wording import listed, nearest
 
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
 
 _TYPE = re.compile(r"\s*([^\[\]?\s]+)\s*(\[[^\]]*\])?\s*\??\s*")
-_GROUPS = {"string": "text", "bytes": "bytes", "jpeg": "bytes", "png": "bytes"}
-_GROUPS |= {"complex64": "complex", "complex128": "complex", "datetime64": "time", "timedelta64": "span"}
+_GROUPS = dict.fromkeys(BYTES, "bytes") | {"string": "text"} | dict.fromkeys(COMPLEXES, "complex")
+_GROUPS |= {"datetime64": "time", "timedelta64": "span"}
 
 
 class Kind(NamedTuple):

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recordkit import images
+from recordkit import dtypes, images
 from recordkit.columns import BytesColumn, Ragged
 from recordkit.errors import MissingExtraError, SchemaError, TargetExistsError
 from recordkit.schema import Schema
@@ -33,13 +33,7 @@ __all__ = ["from_hf", "to_hf"]
 _ROWS = 1000  # at a time, as `datasets` itself writes them
 _PICTURES = ("jpeg", "png")
 _WORDS = {"string": "string", "large_string": "string", "binary": "bytes", "large_binary": "bytes"}
-_NUMBERS = {
-    "bool",
-    "float16",
-    "float32",
-    "float64",
-    *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
-}
+_NUMBERS = {"bool", *dtypes.INTEGERS, "float16", "float32", "float64"}
 _TIMES = {"timestamp": "datetime64", "duration": "timedelta64"}
 _DATES = {"date32": "datetime64:D", "date64": "datetime64:ms"}
 _UNITS = ("s", "ms", "us", "ns")

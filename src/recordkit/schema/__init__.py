@@ -9,7 +9,6 @@ How each is stored is written down in docs/format/schema.md. Nothing here knows 
 ([[3, 4], []], None)
 """
 
-from recordkit.dtypes import INTEGERS
 from recordkit.schema.declare import Array, Difference, Field, TensorProto
 from recordkit.schema.encode import RowEncoder
 
@@ -17,7 +16,6 @@ from ._errors import unreadable
 from ._schema import Schema
 
 __all__ = [
-    "INTEGERS",
     "Array",
     "Difference",
     "Field",

@@ -10,9 +10,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from recordkit import dtypes
+from recordkit.dtypes import DTYPES
 from recordkit.errors import SchemaError
 from recordkit.examples import Feature
 
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from recordkit.examples import Kind
     from recordkit.schema.values import Shape
 
-
-# Int64List holds these up to one dimension; with more they are pixels or masks, and raw bytes are smaller.
-_SMALL: Final = ("bool", "int8", "int16", "int32", "uint8", "uint16", "uint32")
 
 Storage = Literal["list", "raw", "tensor"]
 
@@ -140,11 +138,9 @@ def layout_of(name: str, field: AnyField, *, steps: bool = False) -> Layout:
 
 def _list_kind(field: Field) -> Kind | None:
     """Return the kind of list whose values are the field's values, or None if it is stored as raw bytes."""
-    if field.dtype == "int64" or (field.dtype in _SMALL and len(field.shape) <= 1):
-        return "int64"
-    if field.dtype == "float32":
-        return "float"
-    return "bytes" if dtypes.is_bytes(field.dtype) else None
+    dtype = DTYPES.get(field.dtype)  # None of times
+    fits = dtype is not None and (dtype.most_dims is None or len(field.shape) <= dtype.most_dims)
+    return dtype.kind if dtype is not None and fits else None
 
 
 Declared: TypeAlias = "str | AnyField | Mapping[str, Any]"

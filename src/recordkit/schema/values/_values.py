@@ -98,7 +98,7 @@ def to_int(value: Any, dtype: str) -> int:
 def _wider(number: int, dtype: str) -> str:
     """Return the advice to declare the narrowest type that holds `number` and all that `dtype` does, if one does."""
     low, high = dtypes.bounds(dtype)
-    for name in ("int16", "uint16", "int32", "uint32", "int64", "uint64"):
+    for name in sorted(dtypes.INTEGERS, key=dtypes.itemsize):
         least, most = dtypes.bounds(name)
         if least <= min(low, number) and max(high, number) <= most:
             return f"Declare {name}."

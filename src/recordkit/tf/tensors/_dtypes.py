@@ -10,9 +10,6 @@ from recordkit import dtypes
 
 DTypeLike: TypeAlias = "DType | str | np.dtype[Any] | type[Any]"
 
-_INTEGERS: Final = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-_FLOATS: Final = ("float16", "bfloat16", "float32", "float64")
-_COMPLEXES: Final = ("complex64", "complex128")
 _OTHER_NAMES: Final = {"half": "float16", "float": "float32", "double": "float64", "str": "string", "object": "string"}
 
 
@@ -47,17 +44,17 @@ class DType:
     @property
     def is_integer(self) -> bool:
         """Whether values are integers."""
-        return self.name in _INTEGERS
+        return self.name in dtypes.INTEGERS
 
     @property
     def is_floating(self) -> bool:
         """Whether values are real floating-point numbers."""
-        return self.name in _FLOATS
+        return self.name in dtypes.FLOATS
 
     @property
     def is_complex(self) -> bool:
         """Whether values are complex numbers."""
-        return self.name in _COMPLEXES
+        return self.name in dtypes.COMPLEXES
 
     @property
     def is_bool(self) -> bool:
@@ -108,7 +105,7 @@ class DType:
         return as_dtype, (self.name,)
 
 
-_NAMES: Final = ("bool", *_INTEGERS, *_FLOATS, *_COMPLEXES, "string")
+_NAMES: Final = ("bool", *dtypes.INTEGERS, *dtypes.FLOATS, *dtypes.COMPLEXES, "string")
 _DTYPES: Final = {name: DType(name) for name in _NAMES}
 _NUMPY: Final = {dtype.numpy: dtype for name, dtype in _DTYPES.items() if name not in ("bfloat16", "string")}
 

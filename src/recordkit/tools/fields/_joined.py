@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from recordkit.columns import BytesColumn
+from recordkit.dtypes import INTEGERS
 from recordkit.errors import SchemaError
-from recordkit.schema import INTEGERS, Field, Schema
+from recordkit.schema import Field, Schema
 from recordkit.wording import counted, did_you_mean, listed, quoted, shortened
 
 from ._bound import one_field

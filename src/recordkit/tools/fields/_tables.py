@@ -16,8 +16,9 @@ import numpy as np
 
 from recordkit.columns import Batch, BytesColumn, Ragged
 from recordkit.dataset import Dataset
+from recordkit.dtypes import INTEGERS
 from recordkit.errors import MissingExtraError, SchemaError, StorageError
-from recordkit.schema import INTEGERS, Field, Schema
+from recordkit.schema import Field, Schema
 from recordkit.wording import did_you_mean, listed
 
 from ._pieces import optional_field
