@@ -40,7 +40,7 @@ struct Column {
 };
 
 struct DecodeFault {
-  // examples.py has the text for each.
+  // recordkit.examples has the text for each.
   enum class What : uint8_t { none, malformed, missing, wrong_kind, wrong_count };
   What what = What::none;
   WireFault wire = WireFault::none;

@@ -7,7 +7,7 @@
 
 namespace recordkit {
 
-// What can be wrong with a message. examples.py has the text for each, in this order.
+// What can be wrong with a message. recordkit.examples has the text for each, in this order.
 enum class WireFault : uint8_t {
   none,
   bad_varint,    // more than ten bytes, or the message ends inside
