@@ -12,14 +12,14 @@
 namespace recordkit {
 namespace {
 
-// So many bytes past the end of a message the quick loops may load.
+// How many bytes past the end of a message the fast loops may load.
 constexpr ptrdiff_t kRoom = 32;
 
 static_assert(HotCopy::kMost == LaneDecoder::kLanes);
 
 }  // namespace
 
-// What a run leaves for the next.
+// What one run passes on to the next.
 struct Learned {
   explicit Learned(const std::vector<FieldSpec>& fields)
       : names(fields), lanes(names), a_record(fields.size()) {}
@@ -28,13 +28,13 @@ struct Learned {
   LaneDecoder lanes;
   bool mixed = false;
   std::thread::id user;          // the last one
-  std::vector<double> a_record;  // of each field, how many values or bytes were gathered for one
+  std::vector<double> a_record;  // of each field, values or bytes per record
 };
 
-// One call of decode: where it is, and what it has met.
+// The state of one call of decode.
 class Decoder::Run {
  public:
-  // `follow`: the records stand one behind the other
+  // `follow`: the records are contiguous
   Run(const std::vector<FieldSpec>& fields, Learned& learned, std::vector<Column>& columns, size_t rows,
       size_t bytes, bool follow)
       : fields_(fields),
@@ -58,7 +58,7 @@ class Decoder::Run {
     }
   }
 
-  // Ends the run, and notes for the next how much was gathered.
+  // Ends the run, and notes for the next one how much each field took.
   void end(std::vector<double>& a_record) const {
     end_past_caches();
     for (size_t f = 0; f < fields_.size() && rows_ != 0; ++f)
@@ -74,14 +74,14 @@ class Decoder::Run {
     return i - start;
   }
 
-  // Whether records are still decoded abreast.
+  // Whether records are still decoded in lanes.
   bool uses_lanes() const { return surprises_ < kMostSurprises; }
 
   DecodeFault fault;
 
  private:
-  // Decodes the records from `row` on, and returns how many: one, or those that were taken abreast.
-  // With a fault, as many as were sound before it.
+  // Decodes the next records and returns how many: one, or a group in lanes. On a fault, the number of
+  // records before it.
   size_t records(size_t row, const Chunk& chunk, size_t start, size_t stop, bool sequence) {
     if (stop - start >= LaneDecoder::kLanes && uses_lanes() && take_lanes(row, chunk, start)) {
       size_t done = 0;
@@ -119,7 +119,7 @@ class Decoder::Run {
 
   bool end() { return fields_seen_ == fields_.size() || missing_fields(); }
 
-  // Takes the numbers of the next records, if these are like those before them.
+  // Takes the numbers of the next records in lanes, if they are similar to those before.
   bool take_lanes(size_t row, const Chunk& chunk, size_t start) {
     LaneDecoder::Messages messages;
     for (size_t m = 0; m < LaneDecoder::kLanes; ++m) {
@@ -138,7 +138,7 @@ class Decoder::Run {
     return surprised();
   }
 
-  // Where records differ it is not tried for long.
+  // Gives up soon if records differ.
   bool surprised() {
     ++surprises_;
     return false;
@@ -149,7 +149,7 @@ class Decoder::Run {
     return !payload.empty() && *cursor.at++ == 0x0a && cursor.bytes(message) && cursor.done();
   }
 
-  // Takes what is no number of a record that was taken abreast.
+  // Takes what is not a number of a record that was decoded in lanes.
   bool finish(size_t row, Bytes payload, size_t number) {
     const std::vector<size_t>& numbers = lanes_.fields();
     if (numbers.size() == fields_.size()) return true;
@@ -215,14 +215,14 @@ class Decoder::Run {
     if (n < 0) return malformed(text, WireFault::bad_name);
     const FieldNames::Slot& slot = names_.slots[static_cast<size_t>(n)];
     const uint64_t head = load<uint64_t>(text + size);
-    // What follows the name must be the value and nothing else, for an entry may name itself twice.
+    // Only the value may follow the name: an entry may have two names.
     if (slot.field < 0) return (head & 0xffff) == (0x12 | value_size << 8) || entry({text - 2, length});
     const bool canonical = value_size >= 4 && (head ^ (slot.head + length * kHeadSteps)) << 16 == 0;
     return (canonical && take(slot, text + size + kHeadSize, value_size - 4)) || entry({text - 2, length});
   }
 
-  // Takes short entries that hold the one number of a field or were not asked for, as many as there are and
-  // `most` at most. Apart from the loop in `features` so that what it needs stays in registers.
+  // Takes up to `most` short entries that hold a single number or were not requested. Separate from the loop
+  // in `features`, so that its variables stay in registers.
   //
   // REQUIRES: kRoom bytes behind `end` may be loaded
   const uint8_t* numbers(const uint8_t* p, const uint8_t* end, size_t most) {
@@ -237,14 +237,14 @@ class Decoder::Run {
     size_t* const seen = seen_.data();
     size_t taken = 0, others = 0, unexpected = 0;
     for (; taken < most; ++taken) {
-      // An entry is longer than its first byte, so that at the end of the message `next` is behind it too.
+      // An entry is longer than its first byte says, so that at the end of the message `next` is past it too.
       const uint64_t length = p[1];
       const uint8_t* const next = p + 2 + length;
       const uint32_t start = load<uint32_t>(p), text_size = start >> 24;
       if (next > end || text_size > 16) break;
       const uint64_t text = load<uint64_t>(p + 4);
       const uint8_t* const head = p + 4 + text_size;
-      // Most often the name is the one that followed the name before it the last time.
+      // Usually the name is the one that followed the previous name last time.
       FieldNames::Slot* const before = slot;
       slot = slots + slot->next;
       if (((start ^ slot->start) & 0xffff80ff) | ((text ^ slot->first) & slot->mask)) {
@@ -271,7 +271,7 @@ class Decoder::Run {
       if (slot->is_int) {
         const uint64_t mask = ~uint64_t{0} >> (64 - 8 * size);
         const uint64_t word = load<uint64_t>(value) & mask;
-        // All bytes of a varint but the last go on; otherwise these are several values.
+        // All bytes of a varint but the last have the continuation bit; otherwise these are several values.
         if ((word & kContinuation) != (kContinuation & mask >> 8)) break;
         store(slot->to + 8 * row, join_varint<quick_pext>(word));
       } else {
@@ -286,7 +286,7 @@ class Decoder::Run {
     return p;
   }
 
-  // Steps over short entries that were clearly not asked for.
+  // Skips short entries that were certainly not requested.
   //
   // REQUIRES: kRoom bytes behind `end` may be loaded
   [[gnu::noinline]] static const uint8_t* skip_others(const uint8_t* p, const uint8_t* end, uint64_t asked) {
@@ -298,11 +298,11 @@ class Decoder::Run {
       const uint8_t* const text_end = p + 4 + size;
       const int64_t value_size = next - text_end - 2;
       if ((word & 0x80ff80ff) != 0x000a000a || value_size < 0) break;
-      // The name is followed by the value alone, and is none of those asked for.
+      // Only the value follows the name, and the name was not requested.
       if (load<uint16_t>(text_end) != (0x12 | value_size << 8)) break;
       if (asked >> FieldNames::trait(load<uint16_t>(text_end - 2)) & 1) break;
-      // Names that may not be UTF-8 are looked at closely. The eight bytes up to the last letter are letters
-      // and, where those are fewer, the header, which is below 128.
+      // Names that may not be UTF-8 need a closer look. The eight bytes up to the last letter are the name,
+      // preceded by the header if it is shorter; header bytes are below 128.
       uint64_t letters;
       if (size - 4 <= 4) [[likely]] {
         letters = load<uint64_t>(text_end - 8);
@@ -317,7 +317,7 @@ class Decoder::Run {
     return p;
   }
 
-  // Whatever stands next in a Features message, with lengths of any size.
+  // Takes any next element of a Features message, with lengths of any size.
   bool any_entry(const uint8_t*& p, const uint8_t* end) {
     Cursor cursor({p, static_cast<size_t>(end - p)}, kMapDepth);
     uint32_t field;
@@ -335,7 +335,7 @@ class Decoder::Run {
     return true;
   }
 
-  // True if this is a canonical entry of a field that was asked for, and its value has been taken.
+  // True if this was a canonical entry of a requested field, and its value has been taken.
   bool long_entry(Bytes body) {
     const auto only = [](Cursor& cursor, uint8_t tag, Bytes& value) {
       return cursor.left() > 0 && *cursor.at == tag && (++cursor.at, cursor.bytes(value));
@@ -356,7 +356,7 @@ class Decoder::Run {
     return take(slot, value.data(), value.size());
   }
 
-  // Takes the bytes of a canonical value. False, with nothing changed, if they are not what the field wants.
+  // Takes the bytes of a canonical value. False, with nothing changed, if they do not match the field.
   bool take(const FieldNames::Slot& slot, const uint8_t* value, size_t size) {
     const size_t f = static_cast<size_t>(slot.field);
     const FieldSpec& spec = fields_[f];
@@ -382,7 +382,7 @@ class Decoder::Run {
         column.floats.set_size(column.floats.size() + size / 4);
       }
     } else {
-      // A fixed count of integers gathers them here too, to see how many they are.
+      // Integers with a fixed count go through here too, to be counted.
       const size_t before = column.ints.size();
       const uint8_t* at;
       const bool whole = read_packed_int64s({value, size}, readable_end_, column.ints, at);
@@ -396,7 +396,7 @@ class Decoder::Run {
     return true;
   }
 
-  // One entry by the exact parser.
+  // Takes one entry with the exact parser.
   bool entry(Bytes body) {
     Cursor cursor(body, kEntryDepth);
     if (!read_entry(cursor, entry_)) return malformed(cursor);
@@ -431,7 +431,7 @@ class Decoder::Run {
     return true;
   }
 
-  // Appends all values of a feature that read_feature has checked, and says how many they are.
+  // Appends all values of a feature that read_feature has checked, and returns how many.
   static size_t values(const FieldSpec& spec, const Feature& feature, Column& column) {
     size_t found = 0;
     for (const Bytes list : feature.lists) {
@@ -460,8 +460,8 @@ class Decoder::Run {
     return spec.kind == Kind::floats ? column.floats.size() : column.ints.size();
   }
 
-  // Room for as much as the records before had, and a little more, so that growing copies nothing; yet no
-  // more than so many bytes can hold.
+  // Reserves what the previous records suggest, plus a little, so that nothing has to grow; but no more than
+  // this many bytes can hold.
   void reserve(const FieldSpec& spec, Column& column, double a_record, size_t bytes) const {
     if (a_record == 0) return;
     const double likely = 1.1 * a_record * static_cast<double>(rows_);
@@ -535,8 +535,7 @@ class Decoder::Run {
     return true;
   }
 
-  // `fits` turns false at the first step that is not what the field wants. Later ones are checked all the
-  // same.
+  // Sets `fits` to false at the first step that does not match the field. Later ones are still checked.
   bool put_step(size_t f, Bytes step, bool& fits) {
     const FieldSpec& spec = fields_[f];
     Cursor failed({});
@@ -569,7 +568,7 @@ class Decoder::Run {
     rollback(f);
   }
 
-  // Takes out what this row, or a part of it, has appended to the column.
+  // Removes what this row, or a part of it, has appended to the column.
   void rollback(size_t f) {
     const FieldSpec& spec = fields_[f];
     Column& column = columns_[f];
@@ -588,7 +587,7 @@ class Decoder::Run {
       column.bytes.set_size(static_cast<size_t>(column.byte_offsets.back()));
       return;
     }
-    // Fixed numbers of a record stand in the caller's memory; here they are only gathered.
+    // Numbers with a fixed count belong in the caller's memory; here they are only collected.
     if (spec.count >= 0 && !spec.steps) count = 0;
     (spec.kind == Kind::floats ? column.floats.set_size(count) : column.ints.set_size(count));
   }
@@ -618,7 +617,7 @@ class Decoder::Run {
     return true;
   }
 
-  // Every field that no entry has filled.
+  // Fills in every field without an entry.
   bool missing_fields() {
     for (size_t f = 0; f < fields_.size(); ++f) {
       if (seen_[f] == row_) continue;
@@ -635,7 +634,7 @@ class Decoder::Run {
     return true;
   }
 
-  // An entry that is well formed and not what the field wants: a fault unless a later entry takes its place.
+  // A well-formed entry that does not match the field: a fault, unless a later entry replaces it.
   bool misfit(size_t f, const DecodeFault& why) {
     misfits_[f] = why;
     return true;
@@ -667,14 +666,14 @@ class Decoder::Run {
   const std::vector<FieldSpec>& fields_;
   FieldNames& names_;
   LaneDecoder& lanes_;
-  bool& mixed_;  // whether the names of a record came in another order than those before
+  bool& mixed_;  // whether the order of names has changed between records
   std::vector<Column>& columns_;
   const uint8_t* readable_end_ = nullptr;
   size_t rows_;
   std::unordered_map<std::string_view, size_t> lists_;
-  std::vector<size_t> seen_;  // field -> the last row it was met in
+  std::vector<size_t> seen_;  // field -> the last row that had it
   static constexpr size_t kMostSurprises = 8;
-  size_t surprises_ = 0;  // records that could not be taken abreast
+  size_t surprises_ = 0;  // records that could not be decoded in lanes
   const bool quick_pext_ = has_quick_pext();
   std::unordered_map<size_t, DecodeFault> misfits_;
   size_t row_ = 0;
@@ -693,7 +692,7 @@ Decoder::~Decoder() = default;
 
 template <typename Use>
 auto Decoder::with_learned(const Use& use) const {
-  // A thread gets its own back if it can, for that is in the caches of its core.
+  // Prefer what this thread used last: that is in the caches of its core.
   constexpr size_t kKept = 16;
   const std::thread::id own = std::this_thread::get_id();
   std::unique_ptr<Learned> learned;

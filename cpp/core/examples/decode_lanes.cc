@@ -3,14 +3,14 @@
 namespace recordkit {
 namespace {
 
-// An entry without a value, for fields that a message does not have; so long that a number can be looked for
-// in it.
+// An entry without a value, for fields that a message lacks; long enough to search for a number in it.
 constexpr uint8_t kNowhere[kPadding] = {};
 
 constexpr size_t kLine = 64;  // of the cache
 
-// Numbers go to as many places as there are columns, more than the processor keeps an eye on. Where a batch
-// does not fit its caches, waiting for them took as long as decoding: so they are called for two turns ahead.
+// Numbers are stored to as many streams as there are columns, more than the hardware prefetcher tracks. If a
+// batch exceeds the caches, waiting for them took as long as decoding, so they are prefetched two turns
+// ahead.
 template <typename T>
 [[gnu::always_inline]] inline void call_for_room(const uint8_t* to) {
   __builtin_prefetch(to + 2 * LaneDecoder::kLanes * sizeof(T), 1);
@@ -25,7 +25,7 @@ bool has_quick() {
 #endif
 }
 
-// clang wants registers for an instruction to be there in the template already, whoever it is for.
+// clang requires the registers of an instruction to exist in the template already, for any target.
 #if defined(__x86_64__) && !defined(__clang__)
 #define RECORDKIT_HAS_WIDE
 #endif
@@ -55,8 +55,8 @@ template <bool quick>
 
 }  // namespace
 
-// The same code again: for any processor, for those with wide registers and quick instructions for bits, and
-// for those that move bytes about in such registers.
+// The same code three times: for any processor, for those with wide registers and fast bit instructions, and
+// for those that also permute bytes in such registers.
 #if defined(__x86_64__)
 #define RECORDKIT_QUICK [[gnu::target("avx2,bmi,bmi2")]]
 #define RECORDKIT_WIDE [[gnu::target("avx2,bmi,bmi2,avx512f,avx512bw,avx512vl,avx512vbmi")]]
@@ -65,7 +65,7 @@ template <bool quick>
 #define RECORDKIT_WIDE
 #endif
 
-// Stores eight numbers of a column. `each` hands on, for every message, its number, the entry and its length.
+// Stores eight numbers of a column. `each` provides, for every message, its index, the entry and its length.
 template <bool quick, typename Each>
 [[gnu::always_inline]] inline void LaneDecoder::store_numbers(const Number& number,
                                                               const FieldNames::Slot* slots, size_t row,
@@ -77,7 +77,7 @@ template <bool quick, typename Each>
     const uint64_t less = 8 * value_at - 15;
     each([&](size_t m, const uint8_t* p, uint64_t length) __attribute__((always_inline)) {
       const uint64_t word = load<uint64_t>(p + value_at), ends = ~word & kContinuation;
-      // The one varint ends where the entry does; otherwise it is longer, or these are several.
+      // The only varint must end where the entry ends; otherwise it is longer, or there are several.
       wrong |= static_cast<uint64_t>(std::countr_zero(ends)) ^ (8 * length - less);
       store(to + 8 * m, join_varint<quick>(word & (ends ^ (ends - 1))));
     });
@@ -91,7 +91,7 @@ template <bool quick, typename Each>
   }
 }
 
-// Goes over the entries of a step.
+// Advances over the entries of one step.
 template <bool wide>
 [[gnu::always_inline]] inline void LaneDecoder::pass(const Step& step, Places& at, Lane& unlike,
                                                      uint64_t& wrong) {
@@ -100,7 +100,7 @@ template <bool wide>
 #pragma GCC unroll 8
   for (const uint8_t*& p : at) {
     const uint64_t length = p[1];
-    Lane bytes, less = {};  // no function could return them: not all processors have a register of that size
+    Lane bytes, less = {};  // not from a function: some processors have no register of that size
     std::memcpy(&bytes, p, sizeof bytes);
     if constexpr (wide) {
 #if defined(RECORDKIT_HAS_WIDE)
@@ -112,7 +112,7 @@ template <bool wide>
     }
     differs |= (bytes - (less & step.lengths)) ^ step.bytes;
     p += 2 + length;
-    asm("" : "+r"(p));  // in a register of its own, and not with others in a wide one
+    asm("" : "+r"(p));  // in its own register, not packed into a wide one
   }
   unlike |= differs & step.mask;
   wrong |= lengths & 0x80;
@@ -126,12 +126,12 @@ template <bool quick, bool wide>
   Lane unlike = {};
   uint64_t wrong = 0;
   const uint8_t** places = places_.data();
-  // The next records are called for little by little, as there is room.
+  // Prefetch the next records little by little, to leave room for other loads.
   const Bytes last = messages.back();
   const uint8_t* ahead = last.data() + last.size();
   const size_t a_step = follow_ ? kLanes * last.size() / steps_.size() / kLine + 1 : 0;
   const auto call_for_more = [&]() __attribute__((always_inline)) {
-    // As many each time, so that the end of the loop comes as expected.
+    // A constant number each time, so that the end of the loop is predicted.
     for (size_t i = 0; i < a_step; ++i, ahead += kLine) __builtin_prefetch(ahead);
   };
   const Step* const end = steps_.data() + steps_.size();
@@ -155,7 +155,7 @@ template <bool quick, bool wide>
       continue;
     }
     if (step->asked == Asked::other) places = std::copy(at.begin(), at.end(), places);
-    Places passed = at;  // in registers, for as long as nothing is asked for
+    Places passed = at;  // in registers, as long as nothing is requested
     pass<wide>(*step, passed, unlike, wrong);
     for (; step + 1 < end && step[1].asked == Asked::nothing; ++step) {
       call_for_more();
@@ -306,7 +306,7 @@ bool LaneDecoder::learn_step(const uint8_t* p, const uint8_t* end, FieldNames& n
     alike_.others.push_back(alike_.others.size());
   } else if (slot.field >= 0) {
     if (size + 10 > kLoaded) return false;
-    // Of two entries of one field the last counts, which is not for here to tell.
+    // Of two entries of one field the last counts; leave that to the exact parser.
     const size_t field = static_cast<size_t>(slot.field);
     if (std::count(alike_.fields.begin(), alike_.fields.end(), field)) return false;
     alike_.fields.push_back(field);
@@ -319,8 +319,8 @@ bool LaneDecoder::learn_step(const uint8_t* p, const uint8_t* end, FieldNames& n
     goes_by_length(size + 9, size + 8);
   }
   if (step.asked != Asked::number) {
-    // That v is L - k - 4 is known of their last eight bits, and so it has to be below 128, or L would be too
-    // short for the name: k stays what it is when the highest bit of v is taken off.
+    // v == L - k - 4 is only verified modulo 256, so v has to be below 128; otherwise L would be too short
+    // for the name. k does not change when the highest bit of v is cleared.
     from[3] = static_cast<uint8_t>(step.v_at);
     lengths[3] = 0x80;
   }

@@ -24,8 +24,8 @@ class MappedRecords {
     return sum;
   }
 
-  // The next few, while those behind them are called for: finding out where a page is takes as long as
-  // fetching it from memory does, and decoding takes longer than either.
+  // Provides the next few records and prefetches those after them: a TLB miss costs as much as fetching from
+  // memory, and decoding takes longer than either.
   bool bring(Chunk& few, bool in_lanes) {
     if (next_ == 0) call_for(0, few_from(0, in_lanes));
     const size_t end = few_from(next_, in_lanes);
@@ -44,12 +44,12 @@ class MappedRecords {
 
  private:
   static constexpr size_t kLine = 64;
-  static constexpr uint64_t kLargest = uint64_t{1} << 20;  // so that the watch looks often enough
-  static constexpr uint64_t kCalledFor = 1024;  // of each: the processor sees itself what comes next
+  static constexpr uint64_t kLargest = uint64_t{1} << 20;  // so that the guard checks often enough
+  static constexpr uint64_t kCalledFor = 1024;  // of each record; the processor prefetches the rest itself
 
   const uint8_t* at(size_t i) const { return maps_[places_[i].file]->data() + places_[i].offset; }
 
-  // The place behind the few that begin with this one.
+  // The end of the group of records that starts with this one.
   size_t few_from(size_t first, bool in_lanes) const {
     size_t end = first;
     for (uint64_t bytes = 0;

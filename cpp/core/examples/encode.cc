@@ -8,7 +8,7 @@ constexpr size_t kRoom =
 
 constexpr uint8_t tag_of(Kind kind) { return static_cast<uint8_t>(static_cast<int>(kind) << 3 | 2); }
 
-// Offsets must start inside, never fall, and end inside.
+// Offsets must be within bounds and never decrease.
 bool offsets_fit(const int64_t* offsets, size_t count, size_t total) {
   if (offsets[0] < 0) return false;
   for (size_t i = 0; i < count; ++i)
@@ -20,7 +20,7 @@ bool fits(const SourceColumn& column, size_t rows) {
   size_t groups = rows;
   if (column.steps) {
     if (column.step_offset_total != rows + 1) return false;
-    // One level down, the groups are steps.
+    // One level below, the groups are steps.
     groups = column.count >= 0 ? SIZE_MAX : column.value_offset_total - 1;
     if (column.count < 0 && column.value_offset_total == 0) return false;
     if (groups == SIZE_MAX) groups = static_cast<size_t>(std::max<int64_t>(column.step_offsets[rows], 0));
@@ -28,7 +28,7 @@ bool fits(const SourceColumn& column, size_t rows) {
   }
   size_t values;
   if (column.count >= 0) {
-    // Exactly as many: values left over would go missing without a word.
+    // Exactly that many: values left over would be dropped silently.
     const size_t count = static_cast<size_t>(column.count);
     if (count == 0 ? column.value_total != 0
                    : column.value_total % count != 0 || groups != column.value_total / count)
@@ -82,7 +82,7 @@ class Encoder {
     store_footer(out_.end(), crc32c({frame + kHeaderSize, length}));
     out_.set_size(out_.size() + kFooterSize);
     spans_.push_back({begin + kHeaderSize, length});
-    // Rows are much alike: one step to about the right size saves growing through all the sizes below it.
+    // Rows are similar: reserving about the right size at once saves growing step by step.
     if (row == 0) out_.reserve(std::min(out_.size() * (rows_ + rows_ / 16), kMostReserved));
     return true;
   }
@@ -94,8 +94,8 @@ class Encoder {
     return column.states == nullptr || column.states[row] >= State::empty;
   }
 
-  // A message whose length is not known yet: room for a length of `guess` bytes is left, the size of the one
-  // before.
+  // A message whose length is not known yet: leaves room for `guess` bytes of length, as many as the previous
+  // one took.
   size_t open(uint8_t tag, size_t guess) {
     *out_.grow(kRoom) = tag;
     out_.set_size(out_.size() + 1 + guess);
@@ -114,7 +114,7 @@ class Encoder {
     return needed;
   }
 
-  // An empty list has no values, even where the column holds zeros in their place.
+  // An empty list has no values, even if the column holds zeros in their place.
   void entry(const SourceColumn& column, size_t row, bool empty) {
     const auto [first, last] = empty ? std::pair<int64_t, int64_t>() : range(column, row);
     const size_t list = list_size(column, first, last);
@@ -134,9 +134,9 @@ class Encoder {
   //     0a L  0a k name  12 v  kind v-2  0a v-4  value         with v = 4 + the value's size, L = k + 4 + v
   struct Short {
     std::string
-        start;  // the entry up to the name's end, filled up to whole words; empty if there is no short form
+        start;  // the entry up to the end of the name, padded to whole words; empty if there is no short form
     size_t name_size;
-    uint64_t head;  // the six bytes before a value of no size
+    uint64_t head;  // the six bytes before a value of size 0
     const int64_t* ints;
     const float* floats;
   };
@@ -170,7 +170,7 @@ class Encoder {
     }
     p[1] = static_cast<uint8_t>(form.name_size + 8 + size);
     uint8_t* const head = p + 4 + form.name_size;
-    store(head, form.head + size * 0x010001000100);  // two bytes of it lie under the value
+    store(head, form.head + size * 0x010001000100);  // the value overwrites two bytes of it
     store(head + 6, word);
     if (size > 8) store_varint(head + 6, number);
     out_.set_size(static_cast<size_t>(head + 6 + size - out_.data()));

@@ -12,7 +12,7 @@ bool is_utf8(Bytes text) {
     if (p == end) break;
     const uint8_t lead = *p++;
     if (lead < 0x80) continue;
-    // The second byte's range shuts out overlong forms, surrogates and what lies beyond U+10FFFF.
+    // The second byte's range excludes overlong forms, surrogates and code points beyond U+10FFFF.
     uint8_t low = 0x80, high = 0xbf;
     int more;
     if (lead >= 0xc2 && lead <= 0xdf) {

@@ -17,7 +17,7 @@ class Rewriter {
     return !(edit_.drop.empty() && edit_.rename.empty() && edit_.replace.empty() && edit_.absent.empty());
   }
 
-  // Appends the edited payload to `out`. `changed` says whether a byte differs.
+  // Appends the edited payload to `out`. Sets `changed` if a byte differs.
   bool payload(Bytes payload, Buffer& out, bool& changed) {
     payload_ = payload.data();
     changed = false;
@@ -57,7 +57,7 @@ class Rewriter {
     out.set_size(static_cast<size_t>(p - out.data()) + body.size());
   }
 
-  // The entries of a Features or FeatureLists message into map_.
+  // Reads the entries of a Features or FeatureLists message into map_.
   bool entries(Bytes message, bool features, bool& changed) {
     Cursor cursor(message, kMapDepth);
     while (!cursor.done()) {
@@ -94,7 +94,7 @@ class Rewriter {
     return true;
   }
 
-  // The entry with another name in front, and all that is not a name as it was.
+  // Writes the entry with the new name first, and everything but its old names unchanged.
   void rename(Bytes entry, const std::string& name) {
     renamed_.set_size(0);
     put_bytes(renamed_, 0x0a, as_bytes(name));
@@ -103,7 +103,7 @@ class Rewriter {
       const uint8_t* const start = cursor.at;
       uint32_t field = 0;
       WireType type{};
-      // read_entry has been over these bytes: they are well formed.
+      // read_entry has checked these bytes.
       cursor.tag(field, type);
       cursor.skip(field, type);
       if (!(field == 1 && type == WireType::bytes))
@@ -120,7 +120,7 @@ class Rewriter {
   }
 
   const Edit& edit_;
-  std::unordered_set<std::string> taken_;  // the new names of those renamed
+  std::unordered_set<std::string> taken_;  // the new names of renamed features
   const uint8_t* payload_ = nullptr;
   Buffer map_, renamed_;
   Entry entry_;

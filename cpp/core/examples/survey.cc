@@ -6,7 +6,7 @@
 namespace recordkit {
 namespace {
 
-// Calls on_field(field, body) for each length-delimited field and steps over all else.
+// Calls on_field(field, body) for each length-delimited field and skips everything else.
 template <typename F>
 bool each_bytes_field(Cursor& cursor, F&& on_field) {
   uint32_t field;
@@ -44,7 +44,7 @@ class Surveyor {
       if (failed_.fault == WireFault::none) failed_ = cursor;
       return stop(payload);
     }
-    // The last entry of a name counts, so facts are gathered only now.
+    // The last entry of a name counts, so facts are collected only now.
     ++survey.records;
     survey.with_lists += !lists_.met.empty();
     for (Named* each : features_.met) {
@@ -61,7 +61,7 @@ class Surveyor {
   }
 
  private:
-  // What a name stands for in the record at hand. Kept from record to record, for most have the same names.
+  // What the current record has under a name. Kept from record to record, because most have the same names.
   struct Slot {
     Pieces value;
     uint64_t met_in = 0;
@@ -71,7 +71,7 @@ class Surveyor {
   using Named = Names::value_type;
   struct Entries {
     Names names;
-    std::vector<Named*> met;  // in this record
+    std::vector<Named*> met;  // names in this record
   };
 
   static FeatureFacts& facts_of(Named& named, std::map<std::string, FeatureFacts>& all) {
@@ -86,7 +86,7 @@ class Surveyor {
     return false;
   }
 
-  // A value that a later one replaces counts for nothing, yet has to be well formed.
+  // A value that a later one replaces is ignored, but must be well formed.
   template <typename F>
   bool entries(Bytes message, Entries& to, F&& check) {
     Cursor cursor(message, kMapDepth);
@@ -177,7 +177,7 @@ class Surveyor {
   }
 
   Entries features_, lists_;
-  uint64_t now_ = 0;  // how many records were begun
+  uint64_t now_ = 0;  // number of the current record
   Entry entry_;
   FeatureFacts unused_;
   Feature feature_;
@@ -186,7 +186,7 @@ class Surveyor {
   Cursor failed_{{}};
 };
 
-// The fields of each message, and what TensorFlow does with others.
+// The known fields of each message, and what TensorFlow does with others.
 class Linter {
  public:
   Linter(Bytes payload, bool sequence) : payload_(payload), sequence_(sequence) {}
@@ -204,7 +204,7 @@ class Linter {
         if (!cursor.bytes(body) || !entries(body, field == 2)) break;
         continue;
       }
-      // Unknown top-level fields are stepped over by TensorFlow too, except groups.
+      // TensorFlow also skips unknown top-level fields, except groups.
       if (type == WireType::group || sequence_) note(Lint::unknown_field, start, "");
       if (!cursor.skip(field, type)) break;
     }
@@ -216,7 +216,7 @@ class Linter {
     findings_.push_back({lint, static_cast<uint64_t>(at - payload_.data()), std::string(name)});
   }
 
-  // Reads a tag, which TensorFlow wants in as few bytes as it needs.
+  // Reads a tag, which TensorFlow requires to be encoded in as few bytes as possible.
   bool tag(Cursor& cursor, uint32_t& field, WireType& type, std::string_view name) {
     const uint8_t* const start = cursor.at;
     if (!cursor.tag(field, type)) return false;

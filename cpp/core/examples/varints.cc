@@ -16,8 +16,8 @@ bool has_wide_varints() {
   return has && crc32c_path() == "avx512";
 }
 
-// Where each begins and ends is brought together from the bits that say so; then the bytes of sixteen are
-// fetched at once, four for each, and their sevens of bits joined by multiplying.
+// Compresses the continuation bits into the positions of all varints, gathers the bytes of sixteen at once,
+// four for each, and joins their groups of seven bits by multiplication.
 [[gnu::target("avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi,bmi2,lzcnt,popcnt")]] const uint8_t*
 read_varints_wide(const uint8_t* p, const uint8_t* end, const uint8_t* readable_end, int64_t*& to) {
   alignas(64) static constexpr auto kPlaces = [] {
@@ -36,7 +36,7 @@ read_varints_wide(const uint8_t* p, const uint8_t* end, const uint8_t* readable_
     uint64_t ends = ~_mm512_movepi8_mask(window);
     if (end - p < static_cast<ptrdiff_t>(kVarintWindow))
       ends = _bzhi_u64(ends, static_cast<uint32_t>(end - p));
-    // Up to the first of more than four bytes.
+    // Stop at the first one of more than four bytes.
     const uint64_t go_on = ~ends & ~ends >> 1 & ~ends >> 2 & ~ends >> 3;
     if (go_on != 0) ends = _bzhi_u64(ends, static_cast<uint32_t>(_tzcnt_u64(go_on)));
     if (ends == 0) break;

@@ -25,13 +25,13 @@ uintptr_t page_size() {
 
 }  // namespace
 
-// A map, where the handler of the signal can look it up: no lock, and never freed.
+// A map, where the signal handler can look it up: without a lock, and never freed.
 //
-// A map is live from after mmap until before munmap. The handler runs in a thread that touches a map, and so
-// holds it: that map is live all the while, its region does not change, and no other live map has the
-// address. Any other region may be let go and taken again meanwhile. What is read of it counts only if its
-// turn was odd before and is the same behind: then start and size belong together, and to a map that was live
-// at that moment. Hence the region that is found to have the address is the right one, or there is none.
+// A map is live from after mmap until before munmap. The handler runs in a thread that is accessing a map and
+// so keeps it: that map stays live, its region does not change, and no other live map has the address. Any
+// other region may be released and taken again meanwhile. What the handler reads of it counts only if its
+// turn was odd before and is unchanged afterwards: then start and size belong to one map, which was live at
+// that moment. Hence a region found to contain the address is the right one.
 struct FileMap::Region {
   std::atomic<bool> taken = false;
   std::atomic<uint64_t> turn = 0;  // odd while the map is live
@@ -53,7 +53,7 @@ struct Regions {
   static std::atomic<uint64_t> bytes;
   static std::atomic<uint64_t> touched;
   static struct sigaction previous;
-  static std::atomic<bool> previous_is_spent;  // it was to be called once
+  static std::atomic<bool> previous_is_spent;  // it was installed with SA_RESETHAND, and has been called
 
   static FileMap::Region* take(uintptr_t start, uint64_t size) {
     for (FileMap::Region& region : all) {
@@ -67,7 +67,7 @@ struct Regions {
     return nullptr;
   }
 
-  // REQUIRES: `unmap` gives the addresses back
+  // REQUIRES: `unmap` unmaps the addresses
   template <typename Unmap>
   static void give_back(FileMap::Region& region, Unmap unmap) {
     ++region.turn;
@@ -75,13 +75,13 @@ struct Regions {
     region.taken = false;
   }
 
-  // Puts zeros in place of the map that has this address. All of it, so that the system has to part nothing,
-  // for which it may lack room.
+  // Replaces the map that contains this address by zeros. All of it: splitting a mapping may fail for lack of
+  // memory.
   static bool mend(uintptr_t address) {
     for (FileMap::Region& region : all) {
       const Bytes map = region.live();
       if (address - reinterpret_cast<uintptr_t>(map.data()) >= map.size()) continue;
-      region.whole = false;  // before there are zeros to be seen
+      region.whole = false;  // before zeros become visible
       return ::mmap(const_cast<uint8_t*>(map.data()), map.size(), PROT_READ,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
     }
@@ -96,14 +96,14 @@ struct Regions {
     errno = error;
   }
 
-  // What is not ours goes to whoever took the signal before, as the system would have called it. Ours stays
-  // in place for the other threads, unless the process ends.
+  // Passes signals that are not ours to the previous handler, as the system would have. Our handler stays
+  // installed for the other threads, unless the process ends.
   static void pass_on(int signal, siginfo_t* facts, void* context, bool from_memory) {
     struct sigaction to = previous;
     if ((to.sa_flags & SA_RESETHAND) != 0 && previous_is_spent.exchange(true)) to.sa_handler = SIG_DFL;
     if (to.sa_handler == SIG_IGN && !from_memory) return;
     if (to.sa_handler == SIG_DFL || to.sa_handler == SIG_IGN) {
-      // What failed is tried again, and ends the process; what was sent is sent again.
+      // A failed access is retried and ends the process; a signal sent by a process is raised again.
       to = {};
       to.sa_handler = SIG_DFL;
       ::sigaction(signal, &to, nullptr);
@@ -123,8 +123,8 @@ struct Regions {
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
 
-  // Takes the signal, once in a process: whoever takes it later keeps it. No lock, for a child of a fork
-  // would inherit one that a thread of its parent holds; it then has no maps.
+  // Installs the handler, once per process; code that replaces it later keeps it. No lock: a forked child
+  // could inherit it locked. Such a child has no maps.
   static bool guard() {
     static std::atomic<bool> begun = false, done = false;
     if (!begun.exchange(true)) {
@@ -132,7 +132,7 @@ struct Regions {
       action.sa_sigaction = on_bus_error;
       action.sa_flags = SA_SIGINFO | SA_ONSTACK;
       sigemptyset(&action.sa_mask);
-      // Known before ours can be called, too.
+      // `previous` must be known before our handler can be called.
       done = ::sigaction(SIGBUS, nullptr, &previous) == 0 && ::sigaction(SIGBUS, &action, &previous) == 0;
     }
     return done && FileMap::is_guarded();
@@ -147,7 +147,7 @@ std::atomic<bool> Regions::previous_is_spent = false;
 
 namespace {
 
-// Those whose pages come from a disk or from memory of this machine.
+// Whether the file is on a disk, or in memory, of this machine.
 bool is_local(int descriptor) {
   struct statfs facts;
   if (::fstatfs(descriptor, &facts) != 0) return false;
@@ -210,7 +210,7 @@ void FileMap::note_touched(uint64_t bytes) {
   if (bytes != 0) Regions::touched.fetch_add(bytes, std::memory_order_relaxed);
 }
 
-#else  // Elsewhere it has not been tried.
+#else  // Not tried on other systems.
 
 std::unique_ptr<FileMap> FileMap::of(int, uint64_t, uint64_t, uint64_t) { return nullptr; }
 std::unique_ptr<FileMap> FileMap::of_cached(int, uint64_t, uint64_t, uint64_t) { return nullptr; }

@@ -13,19 +13,19 @@ namespace recordkit {
 namespace {
 
 constexpr size_t kSlots = 96;
-constexpr size_t kTooLarge = 4;  // times what is wanted: whoever keeps a little keeps no large piece
-// From this size on a piece is asked of the system, and given back to it. Pieces that many threads take and
-// leave would be as many holes in malloc's memory, of which it gives back little: 340 MB after some minutes.
+constexpr size_t kTooLarge = 4;  // times the wanted size, so that no small request occupies a large piece
+// From this size on, pieces come from the system and go back to it. Otherwise the pieces of many threads
+// fragment malloc's memory, which returns little of it: 340 MB were lost after some minutes.
 constexpr size_t kMapped = size_t{1} << 20;
 constexpr size_t kLargePages = size_t{4} << 20;
 constexpr size_t kHuge = size_t{32} << 20;
 
-// Stands at the start of a piece that nobody uses.
+// Written at the start of an unused piece.
 struct Piece {
   size_t bytes;
 };
 
-// No lock, for a child of a fork would inherit one that a thread of its parent holds.
+// No lock: a forked child could inherit it locked.
 std::atomic<Piece*> kept[kSlots];
 std::atomic<size_t> kept_bytes = 0;
 
@@ -34,7 +34,7 @@ bool put(std::atomic<Piece*>& slot, Piece* piece) {
   return slot.load(std::memory_order_relaxed) == nullptr && slot.compare_exchange_strong(none, piece);
 }
 
-// A piece that is kept and fits, if there is one.
+// Takes a kept piece that fits, if there is one.
 Piece* find(size_t& bytes) {
   if (bytes < kLargePiece || bytes > kMostKept) return nullptr;
   for (std::atomic<Piece*>& slot : kept) {
@@ -54,14 +54,14 @@ Piece* find(size_t& bytes) {
 
 #if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
 
-// Of about one size a program wants many, and the next one shall fit where the last one was.
+// Programs ask for many pieces of similar sizes; rounding lets the next one fit into the last.
 size_t rounded(size_t bytes) {
   const size_t step = std::bit_floor(bytes) / 16;
   return (bytes + step - 1) / step * step;
 }
 
-// Fresh memory comes in pages of 4 KiB, each of which has to be asked for when it is first touched. Of much
-// of it, in larger ones. A wish: it may fail.
+// Asks for large pages: fresh memory comes in pages of 4 KiB, each with a page fault of its own. Only a hint;
+// it may fail.
 void* with_large_pages(void* data, size_t bytes) {
   if (data == MAP_FAILED) return nullptr;
   if (bytes >= kLargePages) ::madvise(data, bytes, MADV_HUGEPAGE);
@@ -87,7 +87,7 @@ void* regrown(void* data, size_t used, size_t old_bytes, size_t& bytes) {
   }
   if (bytes >= kHuge) drop_kept_memory();
   bytes = rounded(bytes);
-  // Moved by the system, which need not copy it.
+  // The system remaps it without copying.
   return with_large_pages(::mremap(data, old_bytes, bytes, MREMAP_MAYMOVE), bytes);
 }
 
@@ -120,7 +120,7 @@ void* take_memory(size_t& bytes) noexcept {
 }
 
 void* grow_memory(void* data, size_t used, size_t old_bytes, size_t& bytes) noexcept {
-  // A small one moves to a large one that is there, and then needs no other for long.
+  // Move a small piece to a large one if there is one: it will not have to grow again soon.
   if (old_bytes < kLargePiece || bytes >= kHuge) {
     if (Piece* const piece = find(bytes)) {
       if (used != 0) std::memcpy(piece, data, used);
@@ -135,7 +135,7 @@ void* grow_memory(void* data, size_t used, size_t old_bytes, size_t& bytes) noex
 void give_memory_back(void* data, size_t bytes) noexcept {
   if (data == nullptr) return;
   if (bytes >= kLargePiece) {
-    // The system can take the pages of a huge one.
+    // The system can reclaim the pages of huge pieces.
     if (kept_bytes.fetch_add(bytes) + bytes <= (bytes >= kHuge ? kMostKept : kMostKept / 8)) {
       auto* const piece = static_cast<Piece*>(data);
       piece->bytes = bytes;

@@ -8,7 +8,7 @@ namespace recordkit {
 namespace {
 
 constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;
-// A network over a handful of values is a poor one; walking through so many more is cheap.
+// A network over a handful of values mixes poorly, and walking a larger one is cheap.
 constexpr uint32_t kFewestBits = 10;
 
 // The output function of SplitMix64.
@@ -37,7 +37,7 @@ Permutation::Permutation(uint64_t count, uint64_t seed, uint64_t epoch, uint64_t
   for (uint64_t& key : keys_) key = mixed(state += kGolden);
 }
 
-// Of values less than 2^62 both ways, so that the sign is none's business.
+// Values are below 2^62 before and after, so that the sign does not matter.
 inline int64_t Permutation::enciphered(int64_t plain) const {
   const uint64_t value = static_cast<uint64_t>(plain);
   uint64_t high = value >> low_bits_;
@@ -50,8 +50,8 @@ inline int64_t Permutation::enciphered(int64_t plain) const {
 }
 
 void Permutation::apply(std::span<int64_t> indices) const {
-  // All once, then those that are still beyond the count: up to half of them each time, and a guess of which
-  // would be wrong as often.
+  // Once for all, then again for those still beyond the count: up to half of them each time, so that a branch
+  // would be mispredicted as often.
   constexpr size_t kPiece = 1024;
   const int64_t count = static_cast<int64_t>(count_);
   std::array<uint16_t, kPiece> beyond;

@@ -13,19 +13,19 @@
 namespace recordkit {
 namespace {
 
-// One component on its way.
+// The decoding state of one component.
 struct Plane {
   const HuffmanTable *dc, *ac;
   const float* steps;
   size_t across, down;                        // blocks of a unit, either way
   size_t columns;                             // blocks of a row
-  size_t first;                               // of its blocks among those of a row of units
-  const Strips *strips_across, *strips_down;  // none where it is not wanted
-  int32_t predicted;                          // its first coefficient in the next block
-  float* rows;                                // of pixels that are being added up
+  size_t first;                               // index of its first block in a row of units
+  const Strips *strips_across, *strips_down;  // null if the component is not wanted
+  int32_t predicted;                          // the predicted DC coefficient of the next block
+  float* rows;                                // rows of pixels being accumulated
 };
 
-// The smallest square that the coefficients up to the last one of the stream stand in.
+// The smallest square that contains the coefficients up to the last one of the stream.
 constexpr std::array<uint8_t, kBlockSize> kExtents = [] {
   std::array<uint8_t, kBlockSize> extents{};
   uint8_t extent = 1;
@@ -57,7 +57,7 @@ RECORDKIT_INLINE bool read_block(BitStream& bits, Plane& plane, int16_t* block, 
 // Reads units from `begin` to `end` of a row.
 RECORDKIT_INLINE bool read_units(BitStream& stream, std::span<Plane> planes, size_t begin, size_t end,
                                  Blocks to) {
-  BitStream bits = stream;  // so that it can stay in registers
+  BitStream bits = stream;  // a local copy, to stay in registers
   for (size_t unit = begin; unit < end; ++unit)
     for (Plane& plane : planes)
       for (size_t i = 0; i < plane.down; ++i)
@@ -69,7 +69,7 @@ RECORDKIT_INLINE bool read_units(BitStream& stream, std::span<Plane> planes, siz
   return true;
 }
 
-// A row of pixels: YCbCr as floats around zero to RGB within 0 and 255. Without colours it is grey.
+// Converts a row of pixels: YCbCr as floats around zero to RGB from 0 to 255, or grey.
 RECORDKIT_INLINE void mix(const float* __restrict brightness, const float* __restrict blue,
                           const float* __restrict red, size_t width, size_t channels, float* __restrict to) {
   const auto within = [](float value) { return std::min(255.0f, std::max(0.0f, value)); };
@@ -87,7 +87,7 @@ RECORDKIT_INLINE void mix(const float* __restrict brightness, const float* __res
   }
 }
 
-// Both as newer processors do it, and as all do.
+// For newer processors, and for all.
 struct Way {
   bool (*read_units)(BitStream&, std::span<Plane>, size_t begin, size_t end, Blocks);
   void (*mix)(const float* brightness, const float* blue, const float* red, size_t width, size_t channels,
@@ -161,7 +161,7 @@ class JpegDecoder::Work {
   }
 
  private:
-  // False if the header says more than its bytes can hold.
+  // False if the header claims more than its bytes can hold.
   bool set_up(size_t height, size_t width, size_t channels, Resampling how) {
     const JpegComponent& whole = header_.components[0];
     const size_t side_across = kBlockSide * whole.across, side_down = kBlockSide * whole.down;
@@ -169,7 +169,7 @@ class JpegDecoder::Work {
     units_down_ = (header_.height + side_down - 1) / side_down;
     size_t blocks = 0;  // of a row of units
     for (const JpegComponent& each : header_.components) blocks += units_across_ * each.across * each.down;
-    // A block takes two bits or more. So no header can ask for memory that its bytes do not earn.
+    // A block takes at least two bits, so no header can claim memory out of proportion to the file.
     if (blocks * units_down_ > 4 * header_.scan.size()) return false;
     make_strips({header_.height, header_.width, height, width, whole.across, whole.down, how});
     make_planes(channels);
@@ -197,7 +197,7 @@ class JpegDecoder::Work {
     for (const bool is_colour : {false, true}) {
       const size_t by_across = is_colour ? shape.across : 1, by_down = is_colour ? shape.down : 1;
       const size_t samples_across = (shape.width + by_across - 1) / by_across;
-      // As libjpeg: in pictures that are very narrow, colours are repeated.
+      // Like libjpeg: in very narrow pictures, colours are repeated.
       const bool is_smooth = samples_across > 2 || by_across == 1;
       across_[is_colour] = strips_of(across, Direction::across, samples_across,
                                      units_across_ * shape.across / by_across, by_across == 2, is_smooth);
@@ -219,7 +219,7 @@ class JpegDecoder::Work {
     }
   }
 
-  // The rows of pixels that a row of units is a part of.
+  // The rows of pixels that a row of units contributes to.
   size_t first_of(size_t row) const {
     size_t first = shape_.wanted_height;
     for (const Plane& plane : planes_)
@@ -239,7 +239,7 @@ class JpegDecoder::Work {
 
   float* row_of(const Plane& plane, size_t number) const { return plane.rows + number % depth_ * stride_; }
 
-  // Takes the bytes up to the next marker, without what is stuffed in.
+  // Takes the bytes up to the next marker, without stuffing.
   bool next_part() {
     uint8_t* to = bytes_.data();
     for (marker_ = 0; marker_ == 0;) {
@@ -258,7 +258,7 @@ class JpegDecoder::Work {
     return true;
   }
 
-  // The first part, or the next one where the one before it ended as it should.
+  // Starts the first part, or the next one if the previous one ended properly.
   bool restart() {
     if (restarts_ > 0 && (bits_.bits_left() >= 8 || marker_ != 0xd0 + (restarts_ - 1) % 8)) return false;
     ++restarts_;
@@ -303,19 +303,19 @@ class JpegDecoder::Work {
   Way way_;
   JpegHeader header_;
   Shape shape_{};
-  std::array<Strips, 2> across_, down_;  // of brightness, and of colours
+  std::array<Strips, 2> across_, down_;  // for brightness and colours
   std::vector<Plane> planes_;
   size_t units_across_ = 0, units_down_ = 0;
 
   Bytes rest_;                  // of the file
   std::vector<uint8_t> bytes_;  // of one part
   BitStream bits_{Bytes()};
-  uint8_t marker_ = 0;  // behind it
+  uint8_t marker_ = 0;  // the marker after it
   size_t units_left_ = 0, restarts_ = 0;
 
   std::vector<int16_t> coefficients_;  // of a row of units
   std::vector<uint8_t> extents_;
-  std::vector<float> rows_;  // of pixels: the last `depth_` of each component, by turns
+  std::vector<float> rows_;  // of pixels: the last `depth_` of each component, as a ring
   size_t depth_ = 1, stride_ = 0;
 };
 

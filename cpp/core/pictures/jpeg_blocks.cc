@@ -13,7 +13,7 @@
 namespace recordkit {
 namespace {
 
-// What a wave of a block adds to its pixels along an axis, by pixel.
+// The values of each frequency at each pixel of a block, along an axis.
 using Waves = std::array<std::array<float, kBlockSide>, kBlockSide>;
 
 Waves made_waves() {
@@ -26,7 +26,7 @@ Waves made_waves() {
   return waves;
 }
 
-// Calls `add(sample, weight)` for each sample that a pixel is made of.
+// Calls `add(sample, weight)` for each sample that contributes to a pixel.
 template <typename Add>
 void for_each_sample(const Axis& axis, const Taps& taps, size_t samples, bool is_halved, bool is_smooth,
                      Add add) {
@@ -83,7 +83,7 @@ struct Eight {
 
 RECORDKIT_INLINE void load_eight(const float* from, Eight& to) { std::memcpy(&to, from, sizeof to); }
 
-// The sum of lines, each times a number. In two parts, so that one addition need not wait for the other.
+// The weighted sum of lines, in two independent parts, to hide the latency of additions.
 template <size_t Count>
 RECORDKIT_INLINE void sum_up(const Eight* lines, const float* by, Eight& sum) {
   Eight odd{lines[1].low * by[1], lines[1].high * by[1]};
@@ -95,8 +95,7 @@ RECORDKIT_INLINE void sum_up(const Eight* lines, const float* by, Eight& sum) {
   sum.low += odd.low, sum.high += odd.high;
 }
 
-// Adds a block of so many waves either way: its columns become rows of the pixels, then its rows columns of
-// them.
+// Adds a block with this many frequencies either way: first along columns, then along rows.
 template <size_t Waves>
 void add_block(const BlockRow& row, size_t column) {
   const int16_t* const block = row.blocks + column * kBlockSize;
@@ -145,7 +144,8 @@ RECORDKIT_TARGET_AVX RECORDKIT_INLINE __m256 sum_of(const __m256* lines, const f
   return _mm256_add_ps(even, odd);
 }
 
-// What add_block does. Written out, because a compiler takes vectors apart that its plain processor has not.
+// The same as add_block. Written with intrinsics, because compilers split vectors that the baseline processor
+// lacks.
 template <size_t Waves>
 RECORDKIT_TARGET_AVX void add_block_avx(const BlockRow& row, size_t column) {
   const int16_t* const block = row.blocks + column * kBlockSize;

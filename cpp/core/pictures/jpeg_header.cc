@@ -50,7 +50,7 @@ class HeaderReader {
       case 0xee:
         return read_adobe(segment);
       default:
-        return (marker >= 0xe0 && marker <= 0xef) || marker == 0xfe;  // notes
+        return (marker >= 0xe0 && marker <= 0xef) || marker == 0xfe;  // comments and application data
     }
   }
 
@@ -64,7 +64,7 @@ class HeaderReader {
     header_.width = big_endian(frame.data() + 3);
     for (size_t i = 0; i < count; ++i) {
       const uint8_t* const told = frame.data() + 6 + 3 * i;
-      // Of brightness there may be more than of the others; where there are none, it makes no difference.
+      // Brightness may have more samples than colours; in grey pictures the factors do not matter.
       const auto across = static_cast<uint8_t>(told[1] / 16), down = static_cast<uint8_t>(told[1] % 16);
       const uint8_t most = i == 0 ? 2 : 1;
       const auto is_same = [&](const JpegComponent& other) { return other.id == told[0]; };

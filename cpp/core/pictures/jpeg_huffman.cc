@@ -24,7 +24,7 @@ bool HuffmanTable::define(Bytes counts, Bytes symbols, bool is_first) {
         std::fill_n(codes_.begin() + (code << (kQuick - length)), size_t{1} << (kQuick - length),
                     Code{static_cast<uint8_t>(length), symbol});
     }
-    if (code >> length) return false;  // not even the last may be all ones
+    if (code >> length) return false;  // the code of all ones is reserved
     limits_[length] = code << (16 - length);
   }
   if (!is_first) pair_up();
@@ -34,7 +34,7 @@ bool HuffmanTable::define(Bytes counts, Bytes symbols, bool is_first) {
 }
 
 void HuffmanTable::pair_up() {
-  // The first code among the upper bits, if its value is, too.
+  // The first code, if these bits contain its value, too.
   const auto single = [&](uint32_t bits, uint32_t count) -> Pair {
     const Code code = codes_[bits];
     const uint32_t size = code.symbol % 16u, length = code.length + size, zeros = code.symbol / 16u;
@@ -55,7 +55,7 @@ void HuffmanTable::pair_up() {
       pair.advance = static_cast<uint8_t>(pair.advance + next.advance);
       pair.second = next.first;
     }
-    pair.second_at = (pair.advance - 1) & 31;  // the end of a block has no place of its own
+    pair.second_at = (pair.advance - 1) & 31;  // the end of a block has no coefficient
     pairs_[i] = pair;
   }
 }

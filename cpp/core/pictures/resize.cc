@@ -16,7 +16,7 @@
 namespace recordkit {
 namespace {
 
-// What is inlined into a function for a newer processor is made for that processor.
+// Code inlined into a function for a newer processor is compiled for that processor.
 #define RECORDKIT_INLINE __attribute__((always_inline)) inline
 
 using Four = float __attribute__((vector_size(16)));
@@ -30,8 +30,8 @@ RECORDKIT_INLINE Four load_four(const float* from) {
 
 RECORDKIT_INLINE void store_four(float* to, Four values) { std::memcpy(to, &values, sizeof values); }
 
-// Positions are computed in single precision, step by step as TensorFlow does: in a wide picture the rounding
-// can be seen.
+// Computes positions in single precision, in the same steps as TensorFlow: in wide pictures the rounding is
+// visible.
 float ratio(size_t from, size_t to) { return static_cast<float>(from) / static_cast<float>(to); }
 
 uint32_t within(float position, size_t size) {
@@ -59,7 +59,7 @@ Axis bilinear_axis(size_t from, size_t to) {
   return axis;
 }
 
-// The weights of a pixel do not quite add up to 1 in a wide picture; TensorFlow's do not either.
+// In wide pictures the weights of a pixel do not quite add up to 1; nor do TensorFlow's.
 Axis area_axis(size_t from, size_t to) {
   Axis axis;
   const float step = ratio(from, to);
@@ -69,7 +69,7 @@ Axis area_axis(size_t from, size_t to) {
     axis.taps.push_back({first, last, 0, static_cast<uint32_t>(axis.weights.size())});
     for (uint32_t at = first; at <= last; ++at) {
       const float left = static_cast<float>(at);
-      // What rounding puts behind the last pixel is counted as its own.
+      // Rounding may end up past the last pixel; that counts as the last.
       const float right = at + 1 < from ? left + 1 : std::max(left + 1, end);
       const float covered = left < start && right > end ? step : std::min(right, end) - std::max(left, start);
       axis.weights.push_back(covered / step);
@@ -104,8 +104,8 @@ RECORDKIT_INLINE void blend_rows(const Pixels<const From>& from, const Axis& axi
   }
 }
 
-// The pixels of a new row. Four values are always made; those too many are written over by the next pixel, or
-// stand behind the row.
+// The pixels of a new row. Always writes four values; the next pixel overwrites the excess, or it lies past
+// the row.
 RECORDKIT_INLINE void blend_columns(const float* row, size_t channels, const Axis& axis, float* to) {
   if (axis.is_between_two()) {
     for (const Taps& taps : axis.taps) {
@@ -139,7 +139,7 @@ RECORDKIT_INLINE void finish(const float* __restrict row, const float* __restric
                              const float* __restrict shift, size_t count, uint8_t* __restrict to) {
   for (size_t i = 0; i < count; ++i) {
     const float value = row[i] * scale[i] + shift[i] + 0.5f;
-    // In this order, so that what is no number becomes 0.
+    // In this order, so that NaN becomes 0.
     to[i] = static_cast<uint8_t>(static_cast<int32_t>(std::min(255.0f, std::max(0.0f, value))));
   }
 }
@@ -158,7 +158,7 @@ RECORDKIT_INLINE void run(Work<From, To>& work) {
   To* to = work.to.data;
   for (const Taps& taps : work.down.taps) {
     blend_rows(work.from, work.down, taps, work.wide.data());
-    if (work.from.channels == 3)  // known to the compiler
+    if (work.from.channels == 3)  // a constant for the compiler
       blend_columns(work.wide.data(), 3, work.across, work.narrow.data());
     else
       blend_columns(work.wide.data(), work.from.channels, work.across, work.narrow.data());
@@ -171,20 +171,20 @@ RECORDKIT_INLINE void run(Work<From, To>& work) {
 
 #define RECORDKIT_TARGET_AVX __attribute__((target("avx2")))
 
-// Two pixels of three bytes, and two bytes more that nobody looks at.
-// REQUIRES: size >= 8, so at least three pixels (run_avx2 sees to it); at + 3 <= size
+// Two pixels of three bytes, and two more bytes that are ignored. REQUIRES: size >= 8, so at least three
+// pixels (run_avx2 sees to it); at + 3 <= size
 RECORDKIT_TARGET_AVX RECORDKIT_INLINE __m256 load_two_pixels(const uint8_t* row, size_t at, size_t size) {
   __m128i bytes;
   if (at + 8 <= size) [[likely]]
     bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(row + at));
-  else  // what stands before the end of the row, shifted
+  else  // the last eight bytes of the row, shifted
     bytes = _mm_cvtsi64_si128(static_cast<int64_t>(load<uint64_t>(row + size - 8) >> (8 * (at + 8 - size))));
   return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes));
 }
 
-// What blend_rows and blend_columns do, both at once, for what most pictures are. Two pixels at a time would
-// take a quarter less; but where the processor is kept that busy it runs slower for a while, and decoding
-// with it.
+// blend_rows and blend_columns in one, for the most common pictures. Two pixels at a time would take a
+// quarter less time, but wide registers lower the clock of some processors for a while, and slow down
+// decoding.
 RECORDKIT_TARGET_AVX void blend_pixels(const Pixels<const uint8_t>& from, const Taps& down,
                                        const Axis& across, float* to) {
   const size_t size = 3 * from.width;
@@ -203,10 +203,10 @@ RECORDKIT_TARGET_AVX void blend_pixels(const Pixels<const uint8_t>& from, const 
   }
 }
 
-// A picture of so many bytes is not read again before others have taken its place in the caches.
+// A picture of this size has left the caches before it is read again.
 constexpr size_t kFarBytes = size_t{1} << 18;
 
-// What `finish` does, past the caches: else what is written over would be fetched from memory first.
+// The same as `finish`, but past the caches: ordinary stores would fetch the destination first.
 RECORDKIT_TARGET_AVX void finish_far(const float* row, const float* scale, const float* shift, size_t count,
                                      float* to) {
   constexpr size_t lanes = 2 * kLanes;
@@ -226,7 +226,7 @@ RECORDKIT_INLINE void finish_far(const float* row, const float* scale, const flo
   finish(row, scale, shift, count, to);
 }
 
-// What `run` does with pixels of three bytes, between two each way.
+// The same as `run`, for pixels of three bytes between two pixels each way.
 template <typename To>
 RECORDKIT_TARGET_AVX void run_pixels(Work<uint8_t, To>& work) {
   const float *const row = work.narrow.data(), *const scale = work.scale.data(),
@@ -242,7 +242,7 @@ RECORDKIT_TARGET_AVX void run_pixels(Work<uint8_t, To>& work) {
       finish(row, scale, shift, count, to);
     to += work.to.row_stride;
   }
-  if (is_far) _mm_sfence();  // before another thread is told that the picture is there
+  if (is_far) _mm_sfence();  // before another thread may read the picture
 }
 
 template <typename From, typename To>
@@ -260,7 +260,7 @@ void run_portable(Work<From, To>& work) {
   run(work);
 }
 
-// One value a channel, repeated over a row.
+// One value per channel, repeated over a row.
 std::vector<float> repeated(const float* values, size_t channels, size_t width) {
   std::vector<float> row(channels * width);
   for (size_t i = 0; i < row.size(); ++i) row[i] = i < channels ? values[i] : row[i - channels];

@@ -8,7 +8,7 @@
 namespace recordkit {
 namespace {
 
-// Of the state, not of the content alone: the time of that can be set to what it was.
+// The ctime, because the mtime can be set back.
 void set_change(const struct stat& facts, int64_t* changed) {
 #if defined(__APPLE__)
   changed[0] = facts.st_ctimespec.tv_sec, changed[1] = facts.st_ctimespec.tv_nsec;
@@ -42,7 +42,7 @@ Fault FileSnapshot::now(uint64_t end) const {
   const uint64_t size = static_cast<uint64_t>(facts.st_size);
   int64_t changed[2];
   set_change(facts, changed);
-  if (size_ == 0 && size == 0) return Fault::none;  // a device, or a file that the system makes up
+  if (size_ == 0 && size == 0) return Fault::none;  // a device, or a virtual file such as those in /proc
   if (size < std::max(size_, end)) return Fault::cut_short;
   if (size == size_ && std::equal(changed, changed + 2, changed_)) return Fault::none;
   const bool same =

@@ -38,10 +38,10 @@ Chunk chunk_of(Buffer&& framed, std::vector<Chunk::Span>&& records) {
 }
 
 uint32_t crc32c_of(const Chunk& chunk) {
-  // Combining costs about as much as the checksum of so many bytes.
+  // Combining costs about as much as a checksum of this many bytes.
   constexpr uint64_t kWorthCombining = 16 << 10;
   uint32_t crc = 0;
-  uint64_t done = 0;  // bytes that `crc` stands for
+  uint64_t done = 0;  // bytes covered by `crc`
   for (size_t i = 0; i < chunk.records.size(); ++i) {
     const Chunk::Span& record = chunk.records[i];
     if (record.length < kWorthCombining) continue;
@@ -89,14 +89,14 @@ ScanEnd hop(Chunk& chunk, uint64_t offset, size_t max_records, uint64_t max_byte
     const uint8_t* const header = chunk.data + offset;
     const uint64_t left = chunk.size - offset;
     if (left < kHeaderSize) return {Fault::torn_header, offset};
-    // The length's own checksum comes first: no number from the file is used before it is known to be meant.
+    // Check the length first: no number from the file is used unverified.
     const uint64_t length = load_once<uint64_t>(header);
     if (!length_is_sound(length, header)) return {Fault::bad_length_crc, offset};
     if (length > max_record_bytes) return {Fault::too_large, offset};
     // Subtract rather than add: `length` comes from the file and may be near 2^64.
     if (left < kFrameSize || length > left - kFrameSize) return {Fault::torn_payload, offset};
-    // Records are often of about one size. Fetching where the fourth from here likely starts hides that each
-    // header must be read before the next one is found.
+    // Records often have similar sizes. Prefetching where the fourth from here likely starts hides the
+    // latency of finding each header through the one before.
     __builtin_prefetch(header + 4 * (kFrameSize + length));
     chunk.records.push_back({offset + kHeaderSize, length});
     offset += kFrameSize + length;

@@ -10,7 +10,7 @@
 namespace recordkit {
 namespace {
 
-// The file by reading: near neighbours are read along.
+// Reads the file; a read includes near neighbours.
 class Read {
  public:
   explicit Read(int descriptor) : descriptor_(descriptor), bytes_(kLarge) {}
@@ -18,7 +18,7 @@ class Read {
   // `size` bytes at `offset`, or null where the file ends before.
   const uint8_t* at(uint64_t offset, size_t size, uint64_t record_size) {
     if (offset < start_ || offset + size > start_ + bytes_.size()) {
-      // Reading so much takes about as long as another call does.
+      // Reading this much takes about as long as another call.
       constexpr uint64_t kShort = 2048;
       start_ = offset;
       bytes_.set_size(read_at(descriptor_, offset, bytes_.data(), record_size > kShort ? size : kLarge));
@@ -33,12 +33,12 @@ class Read {
   uint64_t start_ = 0;
 };
 
-// The file where it is in the page cache, a part at a time, so that memory stays flat.
+// Maps the file where it is in the page cache, a part at a time to bound memory.
 class Mapped {
  public:
   Mapped(int descriptor, uint64_t most_bytes) : descriptor_(descriptor), most_bytes_(most_bytes) {}
 
-  // A copy of `size` bytes at `offset`, or null where they have to be read. REQUIRES: size <= kFrameSize
+  // A copy of `size` bytes at `offset`, or null if they must be read instead. REQUIRES: size <= kFrameSize
   const uint8_t* at(uint64_t offset, size_t size) {
     if (offset < start_ || offset + size > end_) {
       start_ = offset / kLargePage * kLargePage;
@@ -61,8 +61,8 @@ class Mapped {
   uint8_t bytes_[kFrameSize];
 };
 
-// The file by the faster of the two ways: where pages are large a map takes a quarter of the time, where they
-// are small twice as long. They grow from the start of many a file on, so maps are tried again and again.
+// The faster of the two: maps take a quarter of the time with large pages, but twice as long with small ones.
+// In many files pages grow from the start on, so maps are tried again now and then.
 class Window {
  public:
   Window(int descriptor, uint64_t most_mapped) : read_(descriptor), mapped_(descriptor, most_mapped) {}
@@ -73,13 +73,13 @@ class Window {
     return found != nullptr ? found : read_.at(offset, size, record_size);
   }
 
-  // Is told of every record.
+  // Call for every record.
   void hopped(uint64_t record_size) {
-    constexpr double kWhole = 8192;  // what is shorter shares a read with others
+    constexpr double kWhole = 8192;  // shorter records share a read with others
     if (set_up_) tuner_.add(std::min(1.0, static_cast<double>(record_size) / kWhole));
     if (set_up_ && !tuner_.ends()) return;
     const Clock::time_point now = Clock::now();
-    // The first after a change is not timed.
+    // The first record after a switch is not timed.
     set_up_ = !set_up_ || !tuner_.choose(std::chrono::duration<double>(now - since_).count());
     since_ = now;
   }
@@ -114,7 +114,7 @@ HeaderScan scan_headers(int descriptor, uint64_t file_size, uint64_t offset, siz
     if (left < kFrameSize || length > left - kFrameSize) return stopped(Fault::torn_payload);
     record_size = length + kFrameSize;
     const uint64_t next = scan.offset + record_size;
-    // The next header stands right behind the footer: both in one read.
+    // The next header follows the footer: read both at once.
     const size_t want = static_cast<size_t>(std::min<uint64_t>(kFrameSize, file_size - next + kFooterSize));
     const uint8_t* const footer = window.at(next - kFooterSize, want, record_size);
     if (footer == nullptr) return stopped(Fault::torn_payload);
@@ -131,8 +131,8 @@ HeaderScan scan_headers(int descriptor, uint64_t file_size, uint64_t offset, siz
 HeaderScan scan_headers(int descriptor, uint64_t offset, size_t max_records, uint64_t most_mapped) {
   const uint64_t file_size = size_of(descriptor);
   HeaderScan scan = scan_headers(descriptor, file_size, offset, max_records, most_mapped);
-  // In a map, the page in which a file that was cut short meanwhile ends goes on with zeros, and they would
-  // be taken for a footer, or for a header that is not sound.
+  // If the file was truncated meanwhile, its last page in a map continues with zeros, which would be taken
+  // for a footer or a bad header.
   if (size_of(descriptor) >= file_size) return scan;
   return scan_headers(descriptor, file_size, offset, max_records, 0);
 }

@@ -2,7 +2,7 @@
 
 namespace recordkit {
 
-// Where each frame ends, counted from `start`: in 4 bytes each unless the records are huge.
+// Where each frame ends, relative to `start`: 4 bytes each, unless the records are huge.
 struct PlaceTable::Block {
   uint64_t start = 0;
   Array<uint32_t> near;

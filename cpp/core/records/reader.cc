@@ -20,11 +20,10 @@ std::unique_ptr<const FileMap> FileSource::map(uint64_t offset, uint64_t size) {
   return FileMap::of_cached(descriptor_, most_mapped_, offset, size);
 }
 
-// Buffers come back here when the last chunk over them goes, so that reading a large file touches the same
-// few megabytes again and again: fresh pages cost more than the checksums do. A thread gets one of its own
-// back, for what another has written has to come from the caches of that one's core; and the one that has
-// been here for longest, if there are some: to copy to what is still in the second cache takes a third longer
-// than to what has left it.
+// Buffers return here when the last chunk over them is destroyed, so that reading a large file reuses the
+// same few megabytes: fresh pages cost more than the checksums do. A thread gets a buffer of its own back,
+// because one written by another thread would have to come from that core's caches; and its oldest one,
+// because copying to memory still in the L2 cache takes a third longer than to memory that has left it.
 class RecordReader::Pool : public std::enable_shared_from_this<Pool> {
  public:
   std::shared_ptr<Buffer> take() {
@@ -46,7 +45,7 @@ class RecordReader::Pool : public std::enable_shared_from_this<Pool> {
     return {buffer.release(), [pool = shared_from_this(), own](Buffer* used) { pool->give(used, own); }};
   }
 
-  // Keeps nothing any more: no record is read after this.
+  // Stops keeping buffers: no record is read after this.
   void end() {
     std::lock_guard lock(mutex_);
     ended_ = true;
@@ -54,9 +53,9 @@ class RecordReader::Pool : public std::enable_shared_from_this<Pool> {
   }
 
  private:
-  // Of a thread, beside those in use.
+  // Per thread, not counting those in use.
   static constexpr size_t kInTurn = 3, kBytesInTurn = size_t{1} << 20;
-  // Of all threads.
+  // For all threads.
   static constexpr size_t kKept = 16, kBytesKept = size_t{256} << 20;
 
   struct Free {
@@ -94,27 +93,27 @@ constexpr size_t kFirstPiece = size_t{64} << 10;
 constexpr uint64_t kMostRoom = uint64_t{128} << 20;
 constexpr size_t kLine = 64;
 
-// How far into the buffer to start, so that bytes lie in memory as they lie in the page cache: the kernel
-// copies between places that differ within a cache line at little more than half the speed.
+// How far into the buffer to start so that bytes have the same alignment as in the page cache: the kernel
+// copies little more than half as fast between places with different offsets in a cache line.
 size_t lead_for(const Buffer& buffer, uint64_t file_offset) {
   return static_cast<size_t>(file_offset - reinterpret_cast<uintptr_t>(buffer.data())) % kLine;
 }
 
-// Where the records end that the chunk has.
+// Where the records of the chunk end.
 uint64_t end_of(const Chunk& chunk) {
   if (chunk.records.empty()) return 0;
   return chunk.records.back().start + chunk.records.back().length + kFooterSize;
 }
 
-// Where the torn record at the end of what has arrived will end, going by a header that checks.
+// Where the incomplete record at the end of the data will end, going by its verified header.
 uint64_t record_end(const Chunk& chunk, ScanEnd end) {
   if (end.fault == Fault::torn_header) return end.offset + kHeaderSize;
   const uint64_t length = load<uint64_t>(chunk.data + end.offset);
   return length > UINT64_MAX - kFrameSize - end.offset ? UINT64_MAX : end.offset + kFrameSize + length;
 }
 
-// About how many bytes `max_records` records take, going by those there are. Where there are none yet, so
-// much that the next look tells.
+// An estimate of the size of `max_records` records, going by those so far. Without any, enough to estimate
+// next time.
 uint64_t likely_size(const Chunk& chunk, uint64_t offset, size_t max_records) {
   const size_t have = chunk.records.size();
   return have == 0 ? kFirstPiece : offset + (offset / have + 1) * (max_records - have);
@@ -122,8 +121,8 @@ uint64_t likely_size(const Chunk& chunk, uint64_t offset, size_t max_records) {
 
 constexpr double kClearly = 0.85;
 
-// What the reader before has found: files are often alike, and short. No lock, for a child of a fork would
-// inherit one that a thread of its parent holds.
+// What the previous reader has found: files are often similar, and short. No lock: a forked child could
+// inherit it locked.
 std::atomic<PathTuner::Found> last_found;
 static_assert(std::atomic<PathTuner::Found>::is_always_lock_free);
 
@@ -144,7 +143,7 @@ RecordReader::~RecordReader() {
 }
 
 bool RecordReader::look(Window& window, uint64_t offset, uint64_t size, bool locked) {
-  constexpr uint64_t kAtATime = uint64_t{8} << 20;  // so that memory stays flat
+  constexpr uint64_t kAtATime = uint64_t{8} << 20;  // to bound memory
   std::unique_lock lock(mutex_, std::defer_lock);
   if (!locked) lock.lock();
   if (window.map != nullptr && !window.map->is_whole()) return false;
@@ -172,10 +171,10 @@ bool RecordReader::look(Window& window, uint64_t offset, uint64_t size, bool loc
   return header;
 }
 
-// Records that were copied from maps one behind the other, each of them sound.
+// Consecutive records copied from maps, all of them verified.
 class RecordReader::Copies {
  public:
-  // `likely`: how many bytes they will be
+  // `likely`: their expected size in bytes
   Copies(RecordReader& reader, uint64_t offset, uint64_t likely)
       : reader_(reader), start_(offset), buffer_(reader.pool_->take()) {
     buffer_->reserve(likely + kLeastPiece);
@@ -185,7 +184,7 @@ class RecordReader::Copies {
 
   uint64_t end() const { return start_ + buffer_->size() - lead_; }
 
-  // Copies the next one; false unless it is sound, and no longer than this. `locked`: whether the reader's
+  // Copies the next one. False if it is damaged or longer than `longest`. `locked`: whether the reader's
   // mutex is held.
   [[gnu::always_inline]] bool add(uint64_t longest, bool locked) {
     const uint8_t* payload;
@@ -200,8 +199,8 @@ class RecordReader::Copies {
     return true;
   }
 
-  // Makes a chunk of those from this offset of the file on, and as many more as are asked for, or as make so
-  // many bytes. False if none begins there, or one of them is not sound.
+  // Makes a chunk of those from this offset of the file on, and copies more up to `max_records` or
+  // `max_bytes`. False if none starts at the offset, or if one is damaged.
   //
   // REQUIRES: the reader's mutex is held
   bool give(uint64_t offset, size_t max_records, uint64_t max_bytes, Chunk& chunk) {
@@ -241,12 +240,11 @@ class RecordReader::Copies {
   uint64_t start_;
   std::shared_ptr<Buffer> buffer_;
   size_t lead_ = 0;
-  std::vector<Chunk::Span> records_;  // from the lead on
+  std::vector<Chunk::Span> records_;  // relative to the lead
 };
 
-// One call's place in the order of those that take records. Several threads read, or copy, before their turn,
-// around where their records will probably be: only where the first one starts has to be known from those
-// before.
+// One call's turn to take records. Several threads read or copy before their turn, around where their records
+// will probably be; only the start of the first record has to come from the turns before.
 class RecordReader::Turn {
  public:
   Turn(RecordReader& reader, size_t max_records, bool whole_count) : reader_(reader) {
@@ -274,7 +272,7 @@ class RecordReader::Turn {
       return;
     }
     lock.unlock();
-    // What goes wrong here is found again, and said, in the turn.
+    // Errors here will occur again in the turn, and are reported there.
     try {
       if (second_)
         copy(each, offset_ + size_ + doubt);
@@ -299,11 +297,11 @@ class RecordReader::Turn {
 
   bool alone() const { return alone_; }
 
-  // Whether records are to be copied from maps.
+  // Whether to copy records from maps.
   bool second() const { return second_; }
 
-  // A turn takes about as long as waking a thread does, so that it pays to stay awake for one. Returns how
-  // long it took to come.
+  // Waits for the turn, first by spinning: a turn takes about as long as waking a thread. Returns how long it
+  // waited.
   Clock::duration wait() {
     constexpr int kGlances = 200;
     const Clock::time_point since = Clock::now();
@@ -316,14 +314,14 @@ class RecordReader::Turn {
     return Clock::now() - since;
   }
 
-  // Makes a chunk of records that are copied, or were. False where that is left to reading, which then tells
-  // what is wrong, if something is.
+  // Makes a chunk of records copied from maps, now or before the turn. False if they have to be read instead,
+  // which also reports what is wrong, if anything.
   bool give_copies(size_t max_records, uint64_t max_bytes, Chunk& chunk) {
     if (alone_) copies_.emplace(reader_, reader_.file_offset_, size_);
     return copies_ && copies_->give(reader_.file_offset_, max_records, max_bytes, chunk);
   }
 
-  // Makes what was read the rest, if the next record starts there and that is more than there was.
+  // Replaces the reader's rest by what was read ahead, if the next record starts in it and it is longer.
   bool give_rest() {
     const uint64_t now = reader_.file_offset_;
     if (buffer_ == nullptr || now < start_) return false;
@@ -347,9 +345,8 @@ class RecordReader::Turn {
     std::memset(buffer_->end(), 0, kPadding);
   }
 
-  // Copies from the first header on that looks like one, up to this end. It may not be one: what is in a
-  // record can look the same, and claim any length. In the turn it counts only if the record that is next is
-  // among those from there on.
+  // Copies from the first apparent header on, up to `end`. It may be a false one: payloads can contain
+  // anything. In the turn, the copies count only if the next record is among them.
   void copy(uint64_t each, uint64_t end) {
     const uint64_t longest = 16 * each;
     Window window;
@@ -371,11 +368,11 @@ class RecordReader::Turn {
 
   RecordReader& reader_;
   uint64_t number_;
-  uint64_t size_;    // of what it will probably take
-  uint64_t offset_;  // and where that is in the file
+  uint64_t size_;    // estimated size of what it will take
+  uint64_t offset_;  // and the estimated offset in the file
   bool alone_;
   bool second_;
-  uint64_t start_;  // of what was read
+  uint64_t start_;  // start of what was read ahead
   std::shared_ptr<Buffer> buffer_;
   size_t lead_ = 0;
   std::optional<Copies> copies_;
@@ -397,8 +394,7 @@ ReadResult RecordReader::next(size_t max_records, bool whole_count) {
   return result;
 }
 
-// What was read of a record that is not sound is let go: it may be most of the memory, and whoever looks at
-// it again reads it again.
+// Frees what was read of a damaged record, which may be most of the memory; later calls read it again.
 void RecordReader::note_fault(ReadResult& result) {
   Chunk& chunk = result.chunk;
   std::lock_guard lock(mutex_);
@@ -408,7 +404,7 @@ void RecordReader::note_fault(ReadResult& result) {
     fault_ = {result.fault, result.offset};
     fault_record_ = chunk.first_record + chunk.records.size();
   }
-  if (result.fault == Fault::too_large) return;  // nothing was, and its header is wanted
+  if (result.fault == Fault::too_large) return;  // nothing was read, and its header is needed
   auto own = std::make_shared<Buffer>(chunk.size);
   own->append(chunk.data, chunk.size);
   std::memset(own->end(), 0, kPadding);
@@ -435,7 +431,7 @@ RecordReader::Passed RecordReader::pass_large() {
     place += there;
     at += there;
     if (left == 0 && rest_->size() - at >= kFooterSize) break;
-    // All of it was used but the start of the footer. Chunks may look at what was read first.
+    // All but the start of the footer was used. Chunks may still refer to the old buffer.
     const size_t kept = rest_->size() - at;
     std::shared_ptr<Buffer> next = pool_->take();
     next->append(rest_->data() + at, kept);
@@ -521,13 +517,13 @@ ScanEnd RecordReader::fill(Chunk& chunk, size_t max_records, uint64_t max_bytes,
     if (end.fault != Fault::none && !torn) return end;
     if (chunk.records.size() >= max_records || end.offset >= max_bytes) return {Fault::none, end.offset};
     if (source_ended_) return end;
-    // A short start of a record is cheaper to carry to the next chunk than another read is.
+    // Carrying a short start of a record to the next chunk is cheaper than another read.
     if (chunk.size >= max_bytes && end.offset > 0 && chunk.size - end.offset < kLeastPiece)
       return {Fault::none, end.offset};
 
-    // As much as the chunk still wants, for what is read beyond it may have to be moved for the next call. A
-    // long record is read in ever larger pieces, yet never far beyond what has already arrived. There is room
-    // for much of a large chunk at once where the file has so much: to grow takes fresh pages and moves them.
+    // Read only what the chunk still needs: bytes beyond it may have to be moved for the next call. Read a
+    // long record in ever larger pieces, but never far beyond what has already arrived. If the file is large
+    // enough, reserve memory for a large chunk at once: growing takes fresh pages and moves data.
     const uint64_t wanted = std::max(whole_count ? likely_size(chunk, end.offset, max_records) : max_bytes,
                                      torn ? record_end(chunk, end) : 0);
     const size_t most = std::max<size_t>(kPiece, (chunk.size - end.offset) / 2);
@@ -537,7 +533,7 @@ ScanEnd RecordReader::fill(Chunk& chunk, size_t max_records, uint64_t max_bytes,
     const FileSnapshot* const snapshot = source_->snapshot();
     const uint64_t there = snapshot != nullptr && snapshot->size() > place ? snapshot->size() - place : 0;
     const size_t room = std::max<size_t>(piece, std::min({lacking, there, kMostRoom}));
-    // Chunks that were handed out may look at what has been read, so that it is moved and not added to.
+    // Chunks handed out earlier may refer to this buffer: move the rest to another one.
     if (std::exchange(shared, false)) move_rest(room);
     const size_t got = source_->read(place, rest_->grow(room), piece);
     rest_->set_size(rest_->size() + got);
@@ -549,7 +545,7 @@ ScanEnd RecordReader::fill(Chunk& chunk, size_t max_records, uint64_t max_bytes,
 void RecordReader::move_rest(size_t more) {
   const size_t size = rest_->size() - rest_at_;
   if (in_a_row_ > 0 && rest_.use_count() == 1) {
-    // Nobody looks at it any more: what is still in the caches is written over.
+    // No chunk refers to it any more: reuse it while it is in the caches.
     std::atomic_thread_fence(std::memory_order_acquire);
     if (rest_->capacity() >= size + more + 2 * kLine) {
       const size_t lead = lead_for(*rest_, file_offset_);
@@ -570,8 +566,8 @@ void RecordReader::move_rest(size_t more) {
 
 std::optional<uint64_t> RecordReader::visit_next(
     size_t records, const std::function<bool(const NextRecords&, uint64_t)>& use) {
-  constexpr uint64_t kSmall = 4 << 10, kLargest = 1 << 20;  // of all, and of each
-  constexpr int kInARow = 63;  // then `next` finds out whether this is still the faster way
+  constexpr uint64_t kSmall = 4 << 10, kLargest = 1 << 20;  // on average, and each
+  constexpr int kInARow = 63;                               // then `next` checks whether this is still faster
   {
     std::lock_guard lock(mutex_);
     if (!is_alone()) return std::nullopt;

@@ -6,8 +6,8 @@
 namespace recordkit {
 namespace {
 
-// The CRC of any range in time that does not grow with its length: hostile headers that all claim the rest of
-// the file would otherwise make salvaging quadratic.
+// The CRC of any range in constant time: hostile headers that all claim the rest of the file would otherwise
+// make salvage quadratic.
 class RangeCrc {
  public:
   explicit RangeCrc(const ByteWindow& window) : blocks_(window), ends_(window), prefixes_(1, 0) {}
@@ -30,7 +30,7 @@ class RangeCrc {
 
  private:
   static constexpr uint64_t kBlock = 4096;
-  ByteWindow blocks_, ends_;        // each reads on where it was
+  ByteWindow blocks_, ends_;        // two views, so that each reads forward
   std::vector<uint32_t> prefixes_;  // prefixes_[i] is the CRC of the first i blocks
 };
 
@@ -80,17 +80,17 @@ class Salvager {
            load<uint32_t>(far_.at(at + kHeaderSize + length, kFooterSize));
   }
 
-  // The payload's length, if a whole sound record starts here.
+  // The payload's length, if an intact record starts here.
   std::optional<uint64_t> sound_at(uint64_t at) { return record_at(at, true); }
 
-  // The same of a record whose length's checksum is damaged and whose payload's confirms both.
+  // The same for a record whose length checksum is damaged, but whose payload checksum confirms the length.
   std::optional<uint64_t> confirmed_at(uint64_t at) { return record_at(at, false); }
 
   std::optional<uint64_t> record_at(uint64_t at, bool header_sound) {
     if (left(at) < kFrameSize || !in_sight(at, kHeaderSize)) return {};
     const Header header(window_.at(at, kHeaderSize));
     const uint64_t length = header.length;
-    // Whether it fits comes first: it costs nothing, and in noise it hardly ever does.
+    // Check first whether it fits: that is cheap, and noise hardly ever does.
     if (!payload_fits(at, length) || header.is_sound() != header_sound) return {};
     if (!in_sight(at, kFrameSize + length) || !payload_is_sound(at, length)) return {};
     return length;
@@ -103,8 +103,8 @@ class Salvager {
     return end_of(record);
   }
 
-  // A record was to start here and does not. Notes what is lost and gives the place to go on; of no meaning
-  // if that was out of window.
+  // A record should start here and does not. Notes what is lost and returns where to go on; meaningless if it
+  // needed bytes beyond the window.
   uint64_t step_over(uint64_t at) {
     const uint64_t before = result_.found.size();
     if (!in_sight(at, std::min(left(at), kHeaderSize))) return at;
@@ -115,9 +115,8 @@ class Salvager {
     const bool header = told.has_value();
     const uint64_t length = told.value_or(0);
     if (header && payload_fits(at, length)) {
-      // The length was right. If the file goes on soundly behind the frame, only this payload is lost; if
-      // not, bytes were taken out of it or put in, and the next record is nearer or further than the length
-      // says.
+      // The length is right. If an intact record follows the frame, only this payload is lost. If not, bytes
+      // were removed or inserted, and the next record is closer or further than the length says.
       const uint64_t next = at + kFrameSize + length;
       const bool goes_on = next == size_ || starts_record(next) || confirmed_at(next);
       if (out_of_sight_) return at;
@@ -132,23 +131,22 @@ class Salvager {
       searched_ = tried_;
       return at;
     }
-    // Only a broken header leaves the reader to stumble into a payload.
+    // Only after a broken header can the search end up inside a payload.
     if (!header) headless_.push_back({at, before, result_.lost.size()});
     note_lost(at, next, header, before);
     settle_nested(next);
     return next;
   }
 
-  // Records inside a damaged frame: part of its content, or all that is left where blocks of a file were
-  // mixed up. False, and none kept, if one reaches over the frame's last bytes: then there never was such a
-  // frame.
+  // Records inside a damaged frame: either part of its content, or remains of a file whose blocks were mixed
+  // up. False, and none kept, if one extends past the end of the frame: then there was no such frame.
   bool keep_nested(uint64_t at, uint64_t end) {
     const size_t before = result_.found.size();
     start_trying(at);
     try_up_to(end);
     if (out_of_sight_) return false;
-    // The last one decides nearly always, without a walk over all before it: frames that claim much of the
-    // file, one after the other, would otherwise make salvaging quadratic.
+    // The last one nearly always decides, without visiting all the others: a series of frames that claim much
+    // of the file would otherwise make salvage quadratic.
     const auto behind = std::lower_bound(sound_.begin(), sound_.end(), end);
     if (behind != sound_.begin() && *(behind - 1) >= at &&
         end_of(sound_record(*(behind - 1))) > end - kFooterSize)
@@ -164,7 +162,7 @@ class Salvager {
     return true;
   }
 
-  // The length that a sound header says. REQUIRES: what there is of the header is in window
+  // The length from a sound header. REQUIRES: the part of the header that exists is in the window
   std::optional<uint64_t> sound_header(uint64_t at) {
     if (left(at) < kHeaderSize) return {};
     const Header header(far_.at(at, kHeaderSize));
@@ -179,7 +177,7 @@ class Salvager {
     return length && payload_fits(at, *length);
   }
 
-  // The first sound record that starts in [at, end), or `end`.
+  // The first intact record that starts in [at, end), or `end`.
   uint64_t resync(uint64_t at, uint64_t end) {
     start_trying(at);
     auto known = std::lower_bound(sound_.begin(), sound_.end(), at);
@@ -191,15 +189,15 @@ class Salvager {
     return known == sound_.end() ? end : std::min(*known, end);
   }
 
-  // What was noted stays of use as long as there is no gap in what has been tried.
+  // Earlier notes stay useful as long as the positions tried have no gap.
   void start_trying(uint64_t at) {
     if (at <= tried_) return;
     sound_.clear();
     tried_ = at;
   }
 
-  // Notes where sound records start. No place is tried twice: frames that overlap would otherwise make
-  // salvaging quadratic.
+  // Notes where intact records start. Tries no position twice: overlapping frames would otherwise make
+  // salvage quadratic.
   void try_up_to(uint64_t end) {
     for (; tried_ < end; ++tried_) {
       if (!in_sight(tried_, 1)) return;
@@ -208,8 +206,8 @@ class Salvager {
     }
   }
 
-  // Runs of zeros are told apart: pages that never reached the disk. Inside the frame of a right header they
-  // may be what the payload held.
+  // Reports runs of zeros separately: they are pages that never reached the disk. In the frame of a valid
+  // header they may be part of the payload.
   void note_lost(uint64_t start, uint64_t end, bool header, uint64_t before) {
     constexpr uint64_t kRun = 32;
     const bool torn = end == size_ && (header || end - start < kHeaderSize);
@@ -233,9 +231,9 @@ class Salvager {
     if (at < end) result_.lost.push_back({at, end - at, what, before});
   }
 
-  // A record with a broken header may hold records in its payload, and resync then finds those. If the bytes
-  // from such a header up to here end in their own checksum, they are its payload, and what was found in
-  // between is nested.
+  // The payload of a record with a broken header may contain records, which resync then finds. If the bytes
+  // from such a header to here end in their own checksum, they are its payload, and the records in between
+  // are nested.
   void settle_nested(uint64_t next) {
     std::erase_if(headless_, [&](const Headless& outer) { return next - outer.offset > nested_reach_; });
     for (auto outer = headless_.begin(); outer != headless_.end(); ++outer) {
@@ -252,11 +250,11 @@ class Salvager {
       headless_.erase(outer, headless_.end());
       break;
     }
-    // A few are enough: what is nested lies close behind its header.
+    // A few are enough: nested records come soon after the header.
     if (headless_.size() > 8) headless_.erase(headless_.begin());
   }
 
-  // What stands behind a broken header is open as long as bytes beyond the window may show that it is nested.
+  // What follows a broken header is undecided as long as bytes beyond the window may show that it is nested.
   void leave_unsettled() {
     if (window_.size() == size_) return;
     for (const Headless& outer : headless_) {
@@ -274,17 +272,16 @@ class Salvager {
     size_t lost;     // and how many ranges lost
   };
 
-  ByteWindow window_;  // goes over the bytes from front to back
-  ByteWindow far_;     // what stands elsewhere, here and there
-  uint64_t size_;      // of the window and what is beyond
+  ByteWindow window_;  // for the walk from front to back
+  ByteWindow far_;     // for looking elsewhere
+  uint64_t size_;      // of the window and everything beyond it
   uint64_t nested_reach_;
   RangeCrc crc_;
   Salvage result_;
-  bool out_of_sight_ =
-      false;  // something asked for is beyond the window: what was found out since is worth nothing
+  bool out_of_sight_ = false;  // needed bytes beyond the window: conclusions since then are invalid
   uint64_t searched_ = 0;
   std::vector<Headless> headless_;
-  std::vector<uint64_t> sound_;  // where sound records start, of the places tried since the last jump
+  std::vector<uint64_t> sound_;  // where intact records start, among the positions tried since the last jump
   uint64_t tried_ = 0;
 };
 

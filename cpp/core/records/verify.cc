@@ -7,10 +7,10 @@ namespace recordkit {
 namespace {
 
 constexpr uint64_t kIdentity = 12;
-constexpr uint64_t kWindow = uint64_t{8} << 20;  // mapped at a time, so that memory stays flat
-constexpr uint64_t kLargest = 4 * kWindow;       // of a record that is checked in a map, for the same reason
+constexpr uint64_t kWindow = uint64_t{8} << 20;  // mapped at a time, to bound memory
+constexpr uint64_t kLargest = 4 * kWindow;       // the largest record checked in a map, for the same reason
 
-// The CRC of a payload where it is; false where it may not be touched.
+// The CRC of a payload in place. False if the guard refuses.
 bool crc_in_place(MapGuard& guard, const uint8_t* payload, uint64_t length, uint32_t& crc) {
   crc = 0;
   for (uint64_t at = 0; at < length; at += MapGuard::kPiece) {
@@ -21,8 +21,8 @@ bool crc_in_place(MapGuard& guard, const uint8_t* payload, uint64_t length, uint
   return true;
 }
 
-// Takes the sound records of a window from `at` on. Returns how large the window has to be for the record
-// behind them; 0 if that is not sound, or may not be touched.
+// Checks the records of a window from `at` on. Returns how large the window must be for the record after
+// them; 0 if that one is damaged, or if the guard refuses.
 uint64_t check_window(Bytes window, uint64_t at, Checked& checked) {
   MapGuard guard;
   const uint64_t start = at;
@@ -46,7 +46,7 @@ uint64_t check_window(Bytes window, uint64_t at, Checked& checked) {
   }
 }
 
-// Hashes that were met: of each one half, at the place that the other half says or close behind it.
+// A set of hashes: stores one half of each, at or soon after the slot given by the other half.
 class Hashes {
  public:
   explicit Hashes(uint64_t most)
@@ -56,9 +56,9 @@ class Hashes {
 
   void prefetch(uint64_t hash) const { __builtin_prefetch(halves_.data() + place(hash), 1); }
 
-  // False if it was there, and now and then although it was not.
+  // False if it was already there; now and then also if it was not.
   bool add(uint64_t hash) {
-    constexpr int kMostSteps = 64;  // no file makes the search a long one
+    constexpr int kMostSteps = 64;  // bounds the search for any input
     const uint32_t half = static_cast<uint32_t>(hash) | 1;
     uint64_t at = place(hash);
     for (int steps = 0; halves_.data()[at] != 0; ++steps, at = (at + 1) & (~uint64_t{0} >> (64 - bits_)))
@@ -91,7 +91,7 @@ Checked check_mapped(int descriptor, uint64_t offset, uint64_t most_bytes) {
 
 bool may_repeat(std::span<const Bytes> identities) {
   constexpr uint64_t kMix = 0x9E3779B97F4A7C15;
-  constexpr uint64_t kAhead = 16;  // so many are on their way from memory at a time
+  constexpr uint64_t kAhead = 16;  // how many prefetches are in flight
   uint64_t count = 0;
   for (const Bytes piece : identities) count += piece.size() / kIdentity;
   Hashes met(count);
@@ -102,7 +102,7 @@ bool may_repeat(std::span<const Bytes> identities) {
       uint64_t& hash = waiting[number % kAhead];
       if (number > kAhead && !met.add(hash)) return true;
       hash = pair * kMix;
-      hash = (hash ^ hash >> 32) * kMix;  // so that both halves tell of both
+      hash = (hash ^ hash >> 32) * kMix;  // so that both halves depend on both
       met.prefetch(hash);
     }
   }
