@@ -23,7 +23,7 @@ from recordkit.errors import MissingExtraError, SchemaError, StorageError
 from recordkit.schema import Field, Schema
 from recordkit.storage.write import write
 from recordkit.tools.fields._joined import Joined
-from recordkit.tools.fields._sources import bind
+from recordkit.tools.fields._sources import RowSpan, bind
 from tests.tools.test_sources import read_back
 
 if TYPE_CHECKING:
@@ -412,8 +412,8 @@ class TestSizeAndPickling:
         table = {"id": order, "name": texts, "height": order * 2, "label": texts}
         batch = Batch({"id": np.arange(100_000), "name": BytesColumn.of([f"key{n}" for n in range(100_000)])}, 100_000)
 
-        by_number, _ = bind("height", Joined(table), SCHEMA, 100_000).values(0, 100_000, batch)
-        by_text, _ = bind("label", Joined(table, on="name"), SCHEMA, 100_000).values(0, 100_000, batch)
+        by_number, _ = bind("height", Joined(table), SCHEMA, 100_000).values(RowSpan(0, 100_000, batch))
+        by_text, _ = bind("label", Joined(table, on="name"), SCHEMA, 100_000).values(RowSpan(0, 100_000, batch))
 
         assert np.array_equal(by_number, np.arange(100_000) * 2)
         assert np.array_equal(by_text.data, batch["name"].data)
@@ -427,7 +427,7 @@ class TestSizeAndPickling:
         monkeypatch.setattr(BytesColumn, "lengths", None)
         monkeypatch.setattr(Ragged, "_take", None)
 
-        assert [len(bound.values(0, 1, ids(7))[0]) for bound in bounds] == [1, 1]
+        assert [len(bound.values(RowSpan(0, 1, ids(7)))[0]) for bound in bounds] == [1, 1]
 
     @pytest.mark.parametrize("kind", ["table", "pandas", "polars", "dict"])
     def test_it_can_be_sent_to_another_process(self, tmp_path: Path, kind: str) -> None:

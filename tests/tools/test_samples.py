@@ -12,7 +12,7 @@ import pytest
 import recordkit as rk
 from recordkit.cli import main
 from recordkit.columns import BytesColumn
-from recordkit.tools.stats._contents import Numbers, Strings
+from recordkit.tools.stats._contents import NumberStats, StringStats
 from tests.chance import generator
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def test_never_more_different_values_than_values() -> None:
     for _ in range(40):
         count = chance.randrange(1, 30_000)
         first = chance.randrange(-(2**62), 2**62)
-        numbers, texts = Numbers(), Strings("string")
+        numbers, texts = NumberStats(), StringStats("string")
         numbers.add(np.arange(first, first + count))
         texts.add(BytesColumn.of([str(first + each) for each in range(min(count, 5000))], text=True))
 

@@ -22,10 +22,12 @@ from recordkit.dataset import open as open_dataset
 from recordkit.errors import SchemaError
 from recordkit.schema import Field, Schema, TensorProto
 from recordkit.storage.write import write
-from recordkit.tools.fields._sources import Aligned, Bound, Computed, Failure, bind
+from recordkit.tools.fields._sources import Aligned, Bound, Computed, RowSpan, bind
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from recordkit.tools._rewrite import Failure
 
 SCHEMA = Schema({"id": "int64", "name": "string", "note": "string?"})
 
@@ -38,7 +40,7 @@ def batch_of(start: int, stop: int) -> Batch:
 
 def read_back(bound: Bound, first: int, count: int, batch: Batch | None = None, **more: Any) -> list[Any]:
     """What a reader finds once the values are written."""
-    column, valid = bound.values(first, count, batch, **more)
+    column, valid = bound.values(RowSpan(first, count, batch, **more))
     schema = Schema({bound.name: bound.field})
     masks = {} if valid is None else {bound.name: valid}
     found = schema.decode(schema.encode({bound.name: column}, valid=masks))
@@ -88,7 +90,7 @@ class TestAFunctionOfARow:
     def test_none_is_a_missing_value(self) -> None:
         bound = bind("x", Computed("string?", lambda row: row["note"], reads="note"), SCHEMA, 10)
 
-        column, valid = bound.values(0, 3, batch_of(0, 3))
+        column, valid = bound.values(RowSpan(0, 3, batch_of(0, 3)))
 
         assert column == ["even", None, "even"]
         assert valid is not None
@@ -110,7 +112,7 @@ class TestAFunctionOfARow:
     def test_its_type_is_text_or_a_field(self, dtype: Any) -> None:
         bound = bind("x", Computed(dtype, lambda row: [row["id"], 0.5], reads=["id"]), SCHEMA, 10)
 
-        values = [np.array(value, np.float32) for value in bound.values(3, 1, batch_of(3, 4))[0]]
+        values = [np.array(value, np.float32) for value in bound.values(RowSpan(3, 1, batch_of(3, 4)))[0]]
         assert read_back(bind("x", (dtype, values), None, 1), 0, 1) == [[3.0, 0.5]]
 
     def test_an_unknown_field_to_read_is_refused_with_a_guess(self) -> None:
@@ -137,7 +139,7 @@ class TestAFunctionThatFails:
         bound = bind("height", Computed("int64", odd_ones_fail, reads=["id"]), SCHEMA, 2000)
 
         with pytest.raises(SchemaError) as caught:
-            bound.values(1233, 2, Batch({"id": np.array([2, 3])}, 2))
+            bound.values(RowSpan(1233, 2, Batch({"id": np.array([2, 3])}, 2)))
 
         assert str(caught.value) == (
             "height: the function failed on record 1234: ValueError: bad header\n"
@@ -162,14 +164,14 @@ class TestAFunctionThatFails:
         with pytest.raises(
             SchemaError, match=r"failed on record 5(.|\n)*needs a type that ends in \?, such as 'int64\?'"
         ):
-            bound.values(4, 4, batch_of(4, 8), on_error="skip")
+            bound.values(RowSpan(4, 4, batch_of(4, 8), on_error="skip"))
 
     def test_a_long_message_is_cut(self) -> None:
         def fails(row: Any) -> None:
             raise ValueError("payload " * 1000 + "\nmore")
 
         with pytest.raises(SchemaError) as caught:
-            bind("x", Computed("int64", fails, reads=[]), SCHEMA, 1).values(0, 1, None)
+            bind("x", Computed("int64", fails, reads=[]), SCHEMA, 1).values(RowSpan(0, 1, None))
 
         assert len(str(caught.value)) < 400
 
@@ -178,7 +180,7 @@ class TestAFunctionThatFails:
             raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            bind("x", Computed("int64?", stops, reads=[]), SCHEMA, 1).values(0, 1, None, on_error="skip")
+            bind("x", Computed("int64?", stops, reads=[]), SCHEMA, 1).values(RowSpan(0, 1, None, on_error="skip"))
 
     def test_damage_in_the_data_is_no_failure_of_the_function(self) -> None:
         def broken() -> Any:
@@ -188,7 +190,7 @@ class TestAFunctionThatFails:
         bound = bind("x", Computed("int64?", lambda row: 1, reads=["id"]), SCHEMA, 1)
 
         with pytest.raises(SchemaError, match=r"^id: expected int8, found 300$"):
-            bound.values(0, 1, Batch({"id": broken}, 1), on_error="skip")
+            bound.values(RowSpan(0, 1, Batch({"id": broken}, 1), on_error="skip"))
 
     @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of forking beside threads that others left
     def test_in_another_process_the_traceback_is_still_told(self) -> None:
@@ -196,7 +198,7 @@ class TestAFunctionThatFails:
         batch = Batch({"id": np.array([3])}, 1)
 
         with concurrent.futures.ProcessPoolExecutor(1, mp_context=get_context("fork")) as pool:
-            error = pool.submit(bound.values, 3, 1, batch).exception()
+            error = pool.submit(bound.values, RowSpan(3, 1, batch)).exception()
 
         assert isinstance(error, SchemaError)
         assert error.record == 3
@@ -225,13 +227,13 @@ class TestAFunctionOfABatch:
         bound = bind("x", Computed("int64?", lambda batch: wrong, reads=["id"], batched=True), SCHEMA, 10)
 
         with pytest.raises(SchemaError, match="x: expected 2 rows for a batch of 2 records, found"):
-            bound.values(4, 2, batch_of(4, 6), on_error="skip")
+            bound.values(RowSpan(4, 2, batch_of(4, 6), on_error="skip"))
 
     def test_a_failure_names_the_records(self) -> None:
         bound = bind("x", Computed("int64", batch_with_seven_fails, reads=["id"], batched=True), SCHEMA, 10)
 
         with pytest.raises(SchemaError, match="x: the function failed on records 4 to 8: ValueError: seven"):
-            bound.values(4, 5, batch_of(4, 9))
+            bound.values(RowSpan(4, 5, batch_of(4, 9)))
 
     def test_skipping_leaves_out_only_the_records_that_fail_by_themselves(self) -> None:
         bound = bind("x", Computed("int64?", batch_with_seven_fails, reads=["id"], batched=True), SCHEMA, 10)
@@ -315,17 +317,17 @@ class TestArraysAndLists:
         array = np.arange(1_000)
         text = BytesColumn.of(["abc"] * 1_000)
 
-        assert np.shares_memory(bind("x", array, None, 1_000).values(10, 5, None)[0], array)
-        assert np.shares_memory(bind("x", text, None, 1_000).values(10, 5, None)[0].data, text.data)
+        assert np.shares_memory(bind("x", array, None, 1_000).values(RowSpan(10, 5, None))[0], array)
+        assert np.shares_memory(bind("x", text, None, 1_000).values(RowSpan(10, 5, None))[0].data, text.data)
 
     def test_a_memory_map_stays_one_and_another_process_maps_it_again(self, tmp_path: Path) -> None:
         np.save(tmp_path / "big.npy", np.arange(100_000, dtype=np.float32).reshape(-1, 2))
         bound = bind("x", np.load(tmp_path / "big.npy", mmap_mode="r"), None, 50_000)
 
         packed = pickle.dumps(bound)
-        column, _ = pickle.loads(packed).values(7, 2, None)
+        column, _ = pickle.loads(packed).values(RowSpan(7, 2, None))
 
-        assert isinstance(bound.values(7, 2, None)[0], np.memmap)
+        assert isinstance(bound.values(RowSpan(7, 2, None))[0], np.memmap)
         assert isinstance(column, np.memmap)
         assert column.tolist() == [[14, 15], [16, 17]]
         assert len(packed) < 2_000
@@ -334,7 +336,7 @@ class TestArraysAndLists:
         np.save(tmp_path / "big.npy", np.arange(100))
         bound = bind("x", np.load(tmp_path / "big.npy", mmap_mode="r")[50:], None, 50)
 
-        assert pickle.loads(pickle.dumps(bound)).values(0, 2, None)[0].tolist() == [50, 51]
+        assert pickle.loads(pickle.dumps(bound)).values(RowSpan(0, 2, None))[0].tolist() == [50, 51]
 
     def test_an_array_on_a_disk_is_read_as_it_is_cut(self) -> None:
         class OnDisk:

@@ -28,7 +28,7 @@ from recordkit.tools.fields import (
     words_of,
 )
 
-from . import _rewrite as _jobs
+from . import _rewrite
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from recordkit.dataset import BatchDecoder, RecordRange, RecordSequence
     from recordkit.records import Chunk
     from recordkit.storage import Layer
-    from recordkit.tools.fields import Failure
+
+    from ._rewrite import Failure
 
     AnyPath = str | os.PathLike[str]
 
@@ -63,7 +64,7 @@ class Editing:
     def chunks(self, records: RecordSequence, at: int, failures: list[Failure]) -> Iterator[Chunk]:
         """Yield the new records of one file."""
         base, sure = records.own_schema or Schema({}), records.known is not None
-        for part in _jobs.parts_of(records, at):
+        for part in _rewrite.parts_of(records, at):
             kept = self._kept(part, base, records) if self.keep is not None else part
             if not len(kept.chunk):
                 continue
@@ -82,10 +83,10 @@ def _baked(
     dataset: Dataset, change: Editing, schema: Schema, out: AnyPath, fields: Sequence[str], **options: Any
 ) -> Changed:
     workers, (operation, arguments) = options.pop("workers"), options.pop("operation")
-    lineage = _jobs.lineage_of(dataset, operation, **arguments)
+    lineage = _rewrite.lineage_of(dataset, operation, **arguments)
     origin = origin_of(options.pop("path"), dataset, out)
-    target = _jobs.Target(os.fspath(out), schema, {}, **options, lineage=lineage, origin=origin)
-    written, _ = _jobs.run(dataset.sequence, change, target, workers, splits=splits_of(dataset))
+    target = _rewrite.Target(os.fspath(out), schema, {}, **options, lineage=lineage, origin=origin)
+    written, _ = _rewrite.run(dataset.sequence, change, target, workers, splits=splits_of(dataset))
     return Changed(os.fspath(out), written, tuple(fields))
 
 
@@ -394,7 +395,7 @@ def _deleted(
     for at, file in enumerate(records.files):
         assert file.local is not None
         found = [np.empty(0, np.int64)]
-        for part in _jobs.parts_of(records, at):
+        for part in _rewrite.parts_of(records, at):
             found.append(part.record_numbers(0, len(part.chunk))[_wanted(keep, part, making)])
             done += len(part.chunk)
             progress.step("looking at records", done, total, "records")

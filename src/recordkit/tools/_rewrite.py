@@ -10,7 +10,7 @@ import hashlib
 import os
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import recordkit
 from recordkit import progress
@@ -31,10 +31,16 @@ if TYPE_CHECKING:
     from recordkit.records import Chunk
     from recordkit.schema import Schema
     from recordkit.storage import RecordFile, Run
-    from recordkit.tools.fields import Failure
 
 # Each goes through several hands: with less that costs the most, with more the processor's cache is left on the way.
 CHUNK_BYTES = 2 << 20
+
+
+class Failure(NamedTuple):
+    """A record for which a change made no value, and why."""
+
+    record: int
+    words: str
 
 
 class Change(Protocol):

@@ -54,13 +54,13 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
 
 
 def _print(found: Stats, screen: Screen) -> None:
-    from recordkit.tools.stats import _line
+    from recordkit.tools.stats import table_line
 
     from ..terminal.cells import histogram
 
     sample = f", a sample of {found.total:,}" if found.sampled else ""
     screen.print(screen.style(f"{counted(found.rows, 'record')}{sample}", "bold"))
-    lines = [_line(field, sampled=found.sampled) for field in found.fields.values()]
+    lines = [table_line(field, sampled=found.sampled) for field in found.fields.values()]
     rows = [
         [clean(line[0]), *line[1:9], histogram(field)] for line, field in zip(lines, found.fields.values(), strict=True)
     ]

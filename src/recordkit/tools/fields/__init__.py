@@ -1,7 +1,6 @@
 """New fields for existing records: computed, joined, or given as values."""
 
 from ._add import Changed, add_fields, changing_dataset, layer_folder, named, names_given, origin_of, splits_of
-from ._bound import Failure
 from ._computed import words_of
 from ._sources import Aligned, Computed, Joined
 from ._tables import arrow_column
@@ -10,7 +9,6 @@ __all__ = [
     "Aligned",
     "Changed",
     "Computed",
-    "Failure",
     "Joined",
     "add_fields",
     "arrow_column",

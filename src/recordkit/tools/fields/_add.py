@@ -29,9 +29,10 @@ from recordkit.storage import (
     recover,
     settle,
 )
-from recordkit.tools import _rewrite as _jobs
+from recordkit.tools import _rewrite
+from recordkit.tools._rewrite import Failure
 
-from ._bound import Failure
+from ._bound import RowSpan
 from ._pieces import cut
 from ._sources import bind
 
@@ -136,17 +137,17 @@ def add_fields(
     if out is not None:
         whole = Schema({**schema.drop(*replaced).fields, **new.fields}, sequences=schema.sequences)
         arguments = {"fields": list(new.names), "replaced": list(replaced), "values": values}
-        lineage = _jobs.lineage_of(dataset, "add_fields", **arguments)
+        lineage = _rewrite.lineage_of(dataset, "add_fields", **arguments)
         origin = origin_of(path, dataset, out)
-        target = _jobs.Target(os.fspath(out), whole, {}, resume, overwrite, sync, lineage=lineage, origin=origin)
-        written, failures = _jobs.run(records, change, target, workers, splits=splits_of(dataset))
+        target = _rewrite.Target(os.fspath(out), whole, {}, resume, overwrite, sync, lineage=lineage, origin=origin)
+        written, failures = _rewrite.run(records, change, target, workers, splits=splits_of(dataset))
         return Changed(os.fspath(out), written, new.names, tuple(failures))
     folder = layer_folder(dataset, "+".join(new.names), sync=sync) if overlay is None else _as_folder(overlay)
     facts = layer_facts([Base.of(file) for file in records.files], hides=replaced, values=values)
-    origin = _jobs.Origin.of(path, dataset, folder_of(dataset)) if overlay is None else None
-    target = _jobs.Target(str(folder), new, facts, resume, overwrite, sync, compress=False, origin=origin)
+    origin = _rewrite.Origin.of(path, dataset, folder_of(dataset)) if overlay is None else None
+    target = _rewrite.Target(str(folder), new, facts, resume, overwrite, sync, compress=False, origin=origin)
 
-    def check(origin: _jobs.Origin, now: Dataset) -> None:
+    def check(origin: _rewrite.Origin, now: Dataset) -> None:
         origin.check(now, layers=False)
         own, seen = records.stack.owners(records.own_schema), now.sequence.stack.owners(now.sequence.own_schema)
         for name in (*new.names, *replaced):
@@ -157,9 +158,9 @@ def add_fields(
     name = folder.name.partition("-")[2] or folder.name
     if workers == AUTO and not change.reads and len(dataset) < _FEW * len(records.files):
         workers = 1
-    splits = {_jobs.name_of(file): _shard_name(name) for file in records.files}
+    splits = {_rewrite.name_of(file): _shard_name(name) for file in records.files}
     try:
-        written, failures = _jobs.run(records, change, target, workers, splits=splits, check=check)
+        written, failures = _rewrite.run(records, change, target, workers, splits=splits, check=check)
     except TargetExistsError as error:
         if overlay is not None:
             raise
@@ -266,13 +267,13 @@ def _advising(folder: Path) -> Iterator[None]:
         raise error.but(advice=advice, path=str(folder)) from error
 
 
-def origin_of(path: Any, dataset: Dataset, out: Any) -> _jobs.Origin | None:
+def origin_of(path: Any, dataset: Dataset, out: Any) -> _rewrite.Origin | None:
     """Return what has to stay as it is while a new dataset is made: the source, if that is to be replaced by it."""
     files = [file.local.path for file in dataset.shards if file.local is not None]
     places = {os.path.realpath(place) for file in files for place in (file, file.parent)}
     if os.path.realpath(given_path(out)) not in places:
         return None
-    return _jobs.Origin.of(path, dataset, folder_of(dataset))
+    return _rewrite.Origin.of(path, dataset, folder_of(dataset))
 
 
 def place_of(path: Any) -> Any:
@@ -344,7 +345,7 @@ class Adding:
         absent = frozenset[str]() if sure else new - drop
         first = self._first_of(records, at)
         unread = _Slices(self._living(records, at, failures))
-        for part in _jobs.parts_of(records, at):
+        for part in _rewrite.parts_of(records, at):
             count = len(part.chunk)
             batch = making.batch(part, 0, count) if making is not None else None
             if batch is None:
@@ -368,7 +369,7 @@ class Adding:
         """The new fields of all records that stand in the file, with nothing in those that were deleted."""
         making = decoder_for(records.own_schema or Schema({}), records.stack, self.reads)
         file, first = records.files[at], self._first_of(records, at)
-        stream = records.open_stream(file, 0, chunk_bytes=_jobs.CHUNK_BYTES)
+        stream = records.open_stream(file, 0, chunk_bytes=_rewrite.CHUNK_BYTES)
         while (chunk := stream.read()) is not None:
             part = records.part(file, chunk)
             count = len(part.chunk)
@@ -402,10 +403,11 @@ class Adding:
         count = len(numbers)
         if not count:
             return _core.join([])
+        rows = RowSpan(first, count, batch, self.on_error, failures)
         columns, masks = {}, {}
         try:
             for source in self.bound:
-                column, valid = source.values(first, count, batch, on_error=self.on_error, failures=failures)
+                column, valid = source.values(rows)
                 if self.on_error == "skip" and source.field.optional:
                     column, valid = fitting(source, first, column, valid, failures)
                 columns[source.name] = column

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 
@@ -13,16 +14,29 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recordkit.columns import Batch
+    from recordkit.tools._rewrite import Failure
 
 AnyField: TypeAlias = Field | Array | TensorProto
 OnError: TypeAlias = Literal["raise", "skip"]
 
 
-class Failure(NamedTuple):
-    """A record for which a field could not be made, and why."""
+@dataclass(frozen=True)
+class RowSpan:
+    """Consecutive records that need values.
 
-    record: int
-    words: str
+    Attributes:
+        first: The number of the first one in the dataset.
+        count: How many there are.
+        batch: Their fields; a source looks at those in its `reads`, and needs no batch if there are none.
+        on_error: What to do if a function fails: `"skip"` leaves the field missing, if it may be.
+        failures: Collects what was skipped.
+    """
+
+    first: int
+    count: int
+    batch: Batch | None = None
+    on_error: OnError = "raise"
+    failures: list[Failure] | None = None
 
 
 class Bound(Protocol):
@@ -41,24 +55,8 @@ class Bound(Protocol):
     @property
     def reads(self) -> tuple[str, ...]: ...
 
-    def values(
-        self,
-        first: int,
-        count: int,
-        batch: Batch | None,
-        *,
-        on_error: OnError = "raise",
-        failures: list[Failure] | None = None,
-    ) -> tuple[Any, NDArray[np.bool_] | None]:
-        """Return the values of records [first, first + count), and a mask that is False where one is missing.
-
-        Args:
-            first: The number of the first record in the dataset.
-            count: How many records.
-            batch: Their fields, of which those in `reads` are looked at; None will do if there are none.
-            on_error: What to do if a function fails: `"skip"` leaves the field missing, if it may be.
-            failures: Is given what was skipped.
-        """
+    def values(self, rows: RowSpan) -> tuple[Any, NDArray[np.bool_] | None]:
+        """Return a value for each record, and a mask that is False where one is missing; None if none is."""
         ...
 
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from recordkit import progress
 from recordkit.columns import Batch
 from recordkit.errors import SchemaError, headline_of
+from recordkit.tools._rewrite import Failure
 
-from ._bound import Failure, one_field, value_mask
+from ._bound import one_field, value_mask
 from ._pieces import cut_batch, only, or_optional
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from recordkit.schema import Array, Field, Schema, TensorProto
 
-    from ._bound import AnyField, Bound, OnError
+    from ._bound import AnyField, Bound, OnError, RowSpan
 
 _TOLD_EVERY = 0.1  # seconds, of what a function takes for many rows
 
@@ -89,20 +90,12 @@ class _OfFunction:
     fn: Callable[[Any], Any]
     batched: bool
 
-    def values(
-        self,
-        first: int,
-        count: int,
-        batch: Batch | None,
-        *,
-        on_error: OnError = "raise",
-        failures: list[Failure] | None = None,
-    ) -> tuple[Any, NDArray[np.bool_] | None]:
-        if not count:
+    def values(self, rows: RowSpan) -> tuple[Any, NDArray[np.bool_] | None]:
+        if not rows.count:
             return [], None  # a function of the user's need not think of this
-        batch = Batch({}, count) if batch is None else only(batch, self.reads)
+        batch = Batch({}, rows.count) if rows.batch is None else only(rows.batch, self.reads)
         make = self._of_batch if self.batched else self._of_rows
-        column = make(first, batch, on_error, [] if failures is None else failures)
+        column = make(rows.first, batch, rows.on_error, [] if rows.failures is None else rows.failures)
         return column, value_mask(column, self.field)
 
     def _of_rows(self, first: int, batch: Batch, on_error: OnError, failures: list[Failure]) -> list[Any]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from recordkit.columns import Batch, Column
     from recordkit.schema import Array, TensorProto
 
-    from ._bound import AnyField, Failure, OnError
+    from ._bound import AnyField, RowSpan
     from ._tables import Filled
 
 
@@ -86,7 +86,7 @@ def bind_joined(name: str, source: Joined, schema: Schema | None) -> BoundJoined
     texts = {key_column} if text else set()
     keys, values = table_columns(source.table, (key_column, value_column), hints, texts=texts, field=name)
     index = _index(name, key_column, keys)
-    if isinstance(index, _Numbers) == text and len(keys.column):
+    if isinstance(index, _IntegerKeys) == text and len(keys.column):
         message = (
             f"{name}: {key!r} is {key_field.dtype} in the dataset, and {key_column!r} {_dtype_of(keys)} in the table\n"
             f"  Convert the table's column."
@@ -163,22 +163,15 @@ class BoundJoined:
     name: str
     field: AnyField
     reads: tuple[str, ...]
-    _index: _Numbers | _Strings
+    _index: _IntegerKeys | _ByteKeys
     _column: Column
     _valid: NDArray[np.bool_] | None
     _otherwise: Column | None
     _is_value: bool
 
-    def values(
-        self,
-        first: int,
-        count: int,
-        batch: Batch | None,
-        *,
-        on_error: OnError = "raise",
-        failures: list[Failure] | None = None,
-    ) -> tuple[Any, NDArray[np.bool_] | None]:
+    def values(self, rows: RowSpan) -> tuple[Any, NDArray[np.bool_] | None]:
         """Return the values for the records of a batch, and where there is one."""
+        batch = rows.batch
         assert batch is not None
         (key,) = self.reads
         places = self._index.places(batch[key])
@@ -186,10 +179,10 @@ class BoundJoined:
         found = places >= 0
         if self._otherwise is None:
             if not found.all():
-                raise self._not_there(first, batch, found)
+                raise self._not_there(rows.first, batch, found)
             return rows_at(self._column, places), None
         column = taken(self._column, places, self._otherwise)
-        valid = np.ones(count, np.bool_) if self._is_value else found.copy()
+        valid = np.ones(rows.count, np.bool_) if self._is_value else found.copy()
         if self._valid is not None:
             valid[found] &= self._valid[places[found]]
         return column, None if valid.all() else valid
@@ -213,7 +206,7 @@ class BoundJoined:
 # --- Keys
 
 
-def _index(name: str, column: str, keys: Filled) -> _Numbers | _Strings:
+def _index(name: str, column: str, keys: Filled) -> _IntegerKeys | _ByteKeys:
     if keys.valid is not None:
         where = np.flatnonzero(~keys.valid)
         message = (
@@ -223,11 +216,11 @@ def _index(name: str, column: str, keys: Filled) -> _Numbers | _Strings:
         raise SchemaError(message, field=name)
     values = keys.column
     repeats: list[Any]
-    index: _Numbers | _Strings
+    index: _IntegerKeys | _ByteKeys
     if isinstance(values, BytesColumn) and len(values.shape) == 1:
-        index, repeats = _Strings.of(values)
+        index, repeats = _ByteKeys.of(values)
     elif isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "iu":
-        index, repeats = _Numbers.of(values)
+        index, repeats = _IntegerKeys.of(values)
     else:
         message = f"{name}: the table's column {column!r} is {_dtype_of(keys)}\n  A key is an integer or a string."
         raise SchemaError(message, field=name)
@@ -249,14 +242,14 @@ def _shown(key: Any) -> str:
     return shortened(repr(key.item() if isinstance(key, np.generic) else key))
 
 
-class _Numbers(NamedTuple):
+class _IntegerKeys(NamedTuple):
     """Integer keys in order, and the row of each."""
 
     ordered: NDArray[Any]
     rows: NDArray[np.int64]
 
     @classmethod
-    def of(cls, keys: NDArray[Any]) -> tuple[_Numbers, list[int]]:
+    def of(cls, keys: NDArray[Any]) -> tuple[_IntegerKeys, list[int]]:
         """Return the index of keys, and those that are there more than once."""
         # int64 if it holds them, so that comparing with most datasets' keys needs no look at signs.
         fits = keys.dtype != np.uint64 or not len(keys) or int(keys.max()) < 2**63
@@ -279,13 +272,13 @@ class _Numbers(NamedTuple):
         return np.where(found, self.rows[at], -1)
 
 
-class _Strings(NamedTuple):
+class _ByteKeys(NamedTuple):
     """The row of each key of bytes or text."""
 
     rows: dict[bytes, int]
 
     @classmethod
-    def of(cls, keys: BytesColumn) -> tuple[_Strings, list[Any]]:
+    def of(cls, keys: BytesColumn) -> tuple[_ByteKeys, list[Any]]:
         """Return the index of keys, and those that are there more than once."""
         values = _byte_strings(keys)
         rows = dict(zip(values, range(len(values)), strict=True))

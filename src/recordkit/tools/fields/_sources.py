@@ -22,7 +22,7 @@ from recordkit.errors import SchemaError
 from recordkit.schema import Array, Field, Schema, TensorProto
 from recordkit.wording import listed
 
-from ._bound import AnyField, Bound, Failure, OnError, one_field, value_mask
+from ._bound import AnyField, Bound, RowSpan, one_field, value_mask
 from ._computed import Computed, bind_computed
 from ._joined import Joined, bind_joined
 from ._pieces import cut, one_row, optional_field, repeated
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from recordkit.columns import Column
 
-__all__ = ["Aligned", "Bound", "Computed", "Failure", "Joined", "bind"]
+__all__ = ["Aligned", "Bound", "Computed", "Joined", "RowSpan", "bind"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ def bind(name: str, source: Any, schema: Schema | None, records: int) -> Bound:
         SchemaError: The source cannot give values for this dataset.
 
     >>> bound = bind("height", ("float32", [1.5, 2.5, 3.5]), None, 3)
-    >>> bound.field, bound.reads, bound.values(1, 2, None)
+    >>> bound.field, bound.reads, bound.values(RowSpan(1, 2))
     (Field('float32'), (), ([2.5, 3.5], None))
     """
     if isinstance(source, Computed):
@@ -111,19 +111,11 @@ class _OfColumn:
     _valid: NDArray[np.bool_] | None
     reads: tuple[str, ...] = ()
 
-    def values(
-        self,
-        first: int,
-        count: int,
-        batch: Batch | None,
-        *,
-        on_error: OnError = "raise",
-        failures: list[Failure] | None = None,
-    ) -> tuple[Any, NDArray[np.bool_] | None]:
-        column = cut(self._column, first, count)
+    def values(self, rows: RowSpan) -> tuple[Any, NDArray[np.bool_] | None]:
+        column = cut(self._column, rows.first, rows.count)
         if self._valid is None:
             return column, value_mask(column, self.field)
-        valid = self._valid[first : first + count]
+        valid = self._valid[rows.first : rows.first + rows.count]
         return column, None if valid.all() else valid
 
     def __getstate__(self) -> dict[str, Any]:
@@ -229,18 +221,10 @@ class _OfValue:
     _row: Column | None
     reads: tuple[str, ...] = ()
 
-    def values(
-        self,
-        first: int,
-        count: int,
-        batch: Batch | None,
-        *,
-        on_error: OnError = "raise",
-        failures: list[Failure] | None = None,
-    ) -> tuple[Any, NDArray[np.bool_] | None]:
+    def values(self, rows: RowSpan) -> tuple[Any, NDArray[np.bool_] | None]:
         if self._row is None:
-            return [None] * count, np.zeros(count, np.bool_)
-        return repeated(self._row, count), None
+            return [None] * rows.count, np.zeros(rows.count, np.bool_)
+        return repeated(self._row, rows.count), None
 
 
 def _bind_single(name: str, value: Any, declared: AnyField | None) -> Bound:
@@ -269,19 +253,11 @@ class _OfDataset:
     _column: str
     reads: tuple[str, ...] = ()
 
-    def values(
-        self,
-        first: int,
-        count: int,
-        batch: Batch | None,
-        *,
-        on_error: OnError = "raise",
-        failures: list[Failure] | None = None,
-    ) -> tuple[Any, NDArray[np.bool_] | None]:
-        found = self._dataset[first : first + count]
-        if len(found) != count:
-            message = f"{self.name}: expected {count:,} records from {first} on, found {len(found):,}"
-            raise SchemaError(message, field=self.name, record=first)
+    def values(self, rows: RowSpan) -> tuple[Any, NDArray[np.bool_] | None]:
+        found = self._dataset[rows.first : rows.first + rows.count]
+        if len(found) != rows.count:
+            message = f"{self.name}: expected {rows.count:,} records from {rows.first} on, found {len(found):,}"
+            raise SchemaError(message, field=self.name, record=rows.first)
         valid = found.valid(self._column)
         return found[self._column], None if valid.all() else valid
 

@@ -2,6 +2,6 @@
 
 from ._contents import cut
 from ._fields import FieldStats
-from ._stats import Accumulator, Stats, _line, batch_rows, number, opened, stats
+from ._stats import Accumulator, Stats, batch_rows, number, opened, stats, table_line
 
-__all__ = ["Accumulator", "FieldStats", "Stats", "_line", "batch_rows", "cut", "number", "opened", "stats"]
+__all__ = ["Accumulator", "FieldStats", "Stats", "batch_rows", "cut", "number", "opened", "stats", "table_line"]

@@ -50,7 +50,7 @@ class Histogram(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Summary:
+class ValueSummary:
     """What numbers are like.
 
     Attributes:
@@ -92,12 +92,12 @@ class Content(Protocol):
 def kind_of(values: NDArray[Any] | BytesColumn) -> type[Content]:
     """Return what gathers these values."""
     if isinstance(values, BytesColumn):
-        return Strings
+        return StringStats
     if values.dtype.kind in "mM":
-        return Times
+        return TimeStats
     if values.dtype.kind == "c":
-        return Complexes
-    return EightBits if values.dtype.itemsize == 1 else Numbers
+        return ComplexStats
+    return SmallNumberStats if values.dtype.itemsize == 1 else NumberStats
 
 
 def _pieces(values: NDArray[Any]) -> Iterator[NDArray[Any]]:
@@ -108,7 +108,7 @@ def _pieces(values: NDArray[Any]) -> Iterator[NDArray[Any]]:
         yield piece.astype(np.float32) if piece.dtype.name in ("float16", "bfloat16") else piece
 
 
-class Numbers:
+class NumberStats:
     """Whole numbers and floats."""
 
     what = "numbers"
@@ -131,7 +131,7 @@ class Numbers:
             if piece.dtype.kind in "iu":
                 self._top.add_array(piece)
 
-    def merge(self, other: Numbers) -> None:
+    def merge(self, other: NumberStats) -> None:
         """Take what another has seen."""
         self.moments.merge(other.moments)
         self._quantiles.merge(other._quantiles)
@@ -140,7 +140,7 @@ class Numbers:
         self._zeros += other._zeros
 
     def summary(self) -> dict[str, Any]:
-        """Return the attributes of a `Summary`."""
+        """Return the attributes of a `ValueSummary`."""
         if not self.moments.count:
             return {}
         edges, counts = self._quantiles.histogram()
@@ -169,7 +169,7 @@ class Numbers:
         }
 
 
-class EightBits:
+class SmallNumberStats:
     """Numbers of eight bits and bools, such as pixels: every value is counted, so all is exact."""
 
     what = "numbers of eight bits"
@@ -184,7 +184,7 @@ class EightBits:
         for piece in _pieces(values):
             self._counts += np.bincount(piece.view(np.uint8), minlength=256)
 
-    def merge(self, other: EightBits) -> None:
+    def merge(self, other: SmallNumberStats) -> None:
         """Take what another has seen."""
         self._counts += other._counts
         self._dtype = other._dtype
@@ -220,13 +220,13 @@ class EightBits:
         }
 
 
-class Times:
+class TimeStats:
     """Times and spans of time: whole numbers of their unit."""
 
     what = "times"
 
     def __init__(self, type: str = "") -> None:  # noqa: A002
-        self._numbers = Numbers()
+        self._numbers = NumberStats()
         self._missing = 0
         self._dtype: np.dtype[Any] = np.dtype("m8[s]")
 
@@ -237,7 +237,7 @@ class Times:
         self._missing += int(none.sum())
         self._numbers.add(values[~none].view(np.int64))
 
-    def merge(self, other: Times) -> None:
+    def merge(self, other: TimeStats) -> None:
         """Take what another has seen."""
         self._numbers.merge(other._numbers)
         self._missing += other._missing
@@ -268,7 +268,7 @@ def _time(value: float, dtype: np.dtype[Any]) -> Any:
     return np.array(whole, np.int64).view(dtype)[()]
 
 
-class Complexes:
+class ComplexStats:
     """Complex numbers, which have no order: they are counted."""
 
     what = "complex numbers"
@@ -291,7 +291,7 @@ class Complexes:
             self._counts = {name: count + found[name] for name, count in self._counts.items()}
             self._distinct.add(finite)
 
-    def merge(self, other: Complexes) -> None:
+    def merge(self, other: ComplexStats) -> None:
         """Take what another has seen."""
         self._counts = {name: count + other._counts[name] for name, count in self._counts.items()}
         self._distinct.merge(other._distinct)
@@ -310,14 +310,14 @@ class _Long(NamedTuple):
     crc: int
 
 
-class Strings:
+class StringStats:
     """Text, byte strings and pictures."""
 
     what = "byte strings"
 
     def __init__(self, type: str = "") -> None:  # noqa: A002
         self._pictures = type.removeprefix("sequence of ").startswith(("jpeg", "png"))
-        self._sizes = Numbers()
+        self._sizes = NumberStats()
         self._top = TopValues()
         self._shapes = TopValues()
         self._bad = 0
@@ -368,7 +368,7 @@ class Strings:
                 self._bad += 1
         self._shapes.add_all(shapes.items())
 
-    def merge(self, other: Strings) -> None:
+    def merge(self, other: StringStats) -> None:
         """Take what another has seen."""
         for name in ("_sizes", "_top", "_shapes", "_distinct"):
             getattr(self, name).merge(getattr(other, name))
@@ -382,7 +382,7 @@ class Strings:
         top = self._top.most_common(_TOP) if self._text or not self._long else []
         facts: dict[str, Any] = {
             "values": self._sizes.moments.count,
-            "sizes": Summary(**self._sizes.summary()),
+            "sizes": ValueSummary(**self._sizes.summary()),
             "bad_pictures": self._bad,
             "top": tuple(Top(self._shown(value), count) for value, count in top),
             "top_exact": self._top.exact,

@@ -10,7 +10,7 @@ import numpy as np
 from recordkit.columns import Ragged
 from recordkit.errors import SchemaError
 
-from ._contents import Numbers, Summary, kind_of, most
+from ._contents import NumberStats, ValueSummary, kind_of, most
 from ._neighbours import Neighbours
 from ._quantiles import TopValues
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class FieldStats(Summary):
+class FieldStats(ValueSummary):
     """What the values of a field are like.
 
     Minimum to histogram are those of its numbers, without NaN and infinities; None for byte strings and for complex
@@ -62,8 +62,8 @@ class FieldStats(Summary):
     nan: int = 0
     inf: int = 0
     zeros: int = 0
-    lengths: Summary | None = None
-    sizes: Summary | None = None
+    lengths: ValueSummary | None = None
+    sizes: ValueSummary | None = None
     shapes: tuple[Top, ...] = ()
     shapes_exact: bool = True
     bad_pictures: int = 0
@@ -90,7 +90,7 @@ class Gatherer:
         self._type = type
         self._records = 0
         self._missing = 0
-        self._lengths = Numbers()
+        self._lengths = NumberStats()
         self._shapes = TopValues()
         self._content: Content | None = None
         self._neighbours = Neighbours()
@@ -143,7 +143,7 @@ class Gatherer:
         """Return what has been seen so far."""
         facts: dict[str, Any] = {"shapes": most(self._shapes), "shapes_exact": self._shapes.exact}
         if self._lengths.moments.count:
-            facts["lengths"] = Summary(**self._lengths.summary())
+            facts["lengths"] = ValueSummary(**self._lengths.summary())
         if self._content is not None:
             facts |= self._content.facts()
         facts["neighbours"] = self._neighbours.result()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from recordkit.engines import Workers
 
-    from ._contents import Summary
+    from ._contents import ValueSummary
     from ._fields import FieldStats
 
 _ROWS: Final = 4096
@@ -67,7 +67,7 @@ class Stats:
         if self.sampled:
             head += f", a sample of {self.total:,}"
         return "\n".join(
-            [head, *_table([_HEADS, *(_line(each, sampled=self.sampled) for each in self.fields.values())])]
+            [head, *_table([_HEADS, *(table_line(each, sampled=self.sampled) for each in self.fields.values())])]
         )
 
 
@@ -235,7 +235,7 @@ def _table(lines: Sequence[Sequence[str]]) -> list[str]:
     return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
 
 
-def _line(stats: FieldStats, *, sampled: bool) -> list[str]:
+def table_line(stats: FieldStats, *, sampled: bool) -> list[str]:
     sign = "~" if not stats.distinct_exact else "≥" if sampled else ""
     distinct = "" if stats.distinct is None else f"{sign}{stats.distinct:,}"
     numbers = _bytes_cells(stats.sizes) if stats.sizes is not None else _cells(stats)
@@ -249,12 +249,12 @@ def _line(stats: FieldStats, *, sampled: bool) -> list[str]:
     ]
 
 
-def _cells(summary: Summary) -> list[str]:
+def _cells(summary: ValueSummary) -> list[str]:
     values = (summary.min, summary.quantiles.get(0.5), summary.max, summary.mean, summary.std)
     return [number(value) for value in values]
 
 
-def _bytes_cells(sizes: Summary) -> list[str]:
+def _bytes_cells(sizes: ValueSummary) -> list[str]:
     values = (sizes.min, sizes.quantiles.get(0.5), sizes.max, sizes.mean, sizes.std)
     return ["" if value is None else _size(value) for value in values]
 

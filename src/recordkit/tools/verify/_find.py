@@ -65,7 +65,7 @@ class Candidate:
 
 
 @dataclass
-class Found:
+class Findings:
     """What there is to look at, and what is wrong already."""
 
     candidates: list[Candidate] = field(default_factory=list)
@@ -73,7 +73,7 @@ class Found:
     notes: list[str] = field(default_factory=list)
 
 
-def find(where: Where) -> Found:
+def find(where: Where) -> Findings:
     """Return the files that `where` means.
 
     Raises:
@@ -81,7 +81,7 @@ def find(where: Where) -> Found:
     """
     given = as_open_file(where)
     if given is not None:
-        return Found([Candidate(given)])
+        return Findings([Candidate(given)])
     finder = _Finder()
     if isinstance(where, str | os.PathLike):
         finder.one(os.fspath(where))
@@ -94,7 +94,7 @@ class _Finder:
     """Gathers files, each with its manifest."""
 
     def __init__(self) -> None:
-        self.found = Found()
+        self.found = Findings()
         self._manifests: dict[Path, Manifest | None] = {}
 
     def one(self, text: str) -> None:

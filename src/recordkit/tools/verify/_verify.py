@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from recordkit.storage import ByteFile
     from recordkit.tools.verify.checks import Level
 
-    from ._find import Candidate, Found, Where
+    from ._find import Candidate, Findings, Where
 
 _LEVELS: Final = ("records", "examples", "images")
 _SAMPLED_FILES: Final = 8
@@ -84,7 +84,7 @@ def verify(
 class _Verifier:
     """Goes through all files."""
 
-    def __init__(self, found: Found, level: Level, schema: Schema | Mapping[str, Any] | None) -> None:
+    def __init__(self, found: Findings, level: Level, schema: Schema | Mapping[str, Any] | None) -> None:
         self._found = found
         self._level = level
         self._declared = Schema(schema) if isinstance(schema, Mapping) else schema
