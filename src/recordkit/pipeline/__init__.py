@@ -10,7 +10,7 @@ from ._elements import ElementBlock, LazyMarks, Mark, Place, TracedElements, Ups
 from ._generator import GeneratorSource, begun
 from ._iteration import PipelineIterator
 from ._order import StepRepr
-from ._pipeline import Pipeline, from_generator
+from ._pipeline import CombinedSource, Pipeline, from_generator
 from ._reading import LoadedRecords, Source
 from ._sequential_steps import BufferShuffle, EveryOne, Prefetch, RepeatStep, SkipStep, TakeStep, wrapped
 from ._state import whole_state
@@ -20,6 +20,7 @@ __all__ = [
     "BatchStep",
     "BufferShuffle",
     "CacheSource",
+    "CombinedSource",
     "ElementBlock",
     "EveryOne",
     "Filter",

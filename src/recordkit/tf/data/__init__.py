@@ -1,4 +1,4 @@
-"""`tf.data`: datasets of elements, under TensorFlow's names.
+"""`tf.data`: pipelines of elements.
 
 >>> from recordkit import tf
 >>> [int(n) for n in tf.data.Dataset.range(3).repeat(2)]

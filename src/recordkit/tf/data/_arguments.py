@@ -1,4 +1,4 @@
-"""Arguments of the verbs of tf.data, checked and brought into one form."""
+"""Arguments of the methods of tf.data: checks and conversions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UNKNOWN_CARDINALITY: Final = -2
 
 
 def file_names(names: Any) -> list[str]:
-    """Return names, which may be paths or tensors, as text."""
+    """Return file names, which may be paths or tensors, as text."""
     if isinstance(names, str | os.PathLike):
         return [given_path(names)]
     if isinstance(names, list | tuple):
@@ -43,7 +43,7 @@ def checked_function(function: Any) -> Any:
 
 
 def cycle_length_of(length: Any, calls: Any, processors: int) -> int:
-    """Return how many datasets have their turns at a time; where it is not said, as many as TensorFlow takes."""
+    """Return how many datasets to interleave at a time; by default as many as TensorFlow would."""
     if length not in (None, AUTOTUNE):
         cycle = positive(length, "cycle_length")
         if calls is not None and int(calls) > cycle:
@@ -56,14 +56,14 @@ def cycle_length_of(length: Any, calls: Any, processors: int) -> int:
 
 
 def threads_of(calls: Any) -> Workers:
-    """Return by how many threads a function is called; a number, so that the most that are asked for are taken."""
+    """Return the number of threads that call a function."""
     if calls is None:
         return 1
     return worker_count(AUTO) if int(calls) == AUTOTUNE else positive(calls, "num_parallel_calls")
 
 
 def whole_number(number: Any, what: str) -> int:
-    """Return a number, and raise TypeError for one that is not whole."""
+    """Return an integer; raise TypeError for anything else."""
     try:
         return operator.index(number)
     except TypeError:

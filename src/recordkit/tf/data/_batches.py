@@ -1,4 +1,4 @@
-"""Batches: many elements as one, stacked, padded or ragged, and one as many again."""
+"""Batches: elements stacked, padded or ragged; and the rows of a batch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from recordkit.tf.tensors import (
     string,
 )
 
-from ._elements import Failed, columns_of, failure_in, leaves, mapped
+from ._elements import Failed, columns_of, first_failure, leaves, map_leaves
 from ._specs import asked_shape, filling, unfit
 
 if TYPE_CHECKING:
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# What of an element's dimensions differs from that of others: the last such one, for each leaf.
+# For each leaf the last dimension that was found to differ between elements.
 _Loose = dict[int, int]
 
 
 def batch_of(elements: list[Any]) -> Any:
-    """Return elements as one element; where one of them failed, that failure."""
-    failed = failure_in(elements)
-    return failed if failed is not None else mapped(stacked, columns_of(elements, "batch"))
+    """Return elements as a batch; if one of them failed, that failure."""
+    failed = first_failure(elements)
+    return failed if failed is not None else map_leaves(stacked, columns_of(elements, "batch"))
 
 
 def stacked(column: list[Any]) -> Any:
-    """Return leaves as one with a dimension more: tensors of one shape, or sparse or ragged ones."""
+    """Stack leaves along a new dimension: tensors of one shape, or sparse or ragged ones."""
     first = column[0]
     if type(first) is bytes:
         return Tensor(object_array(column))
@@ -68,7 +68,7 @@ def stacked(column: list[Any]) -> Any:
 
 
 def _arrays(column: list[Any]) -> list[NDArray[Any]]:
-    """Return tensors of one dtype and as many dimensions as arrays."""
+    """Return tensors as arrays; all must have one dtype and rank."""
     arrays = arrays_of(column)
     for at, array in enumerate(arrays):
         if array.dtype != arrays[0].dtype or array.ndim != arrays[0].ndim:
@@ -98,7 +98,7 @@ def _stacked_ragged(column: Sequence[RaggedTensor]) -> RaggedTensor:
 
 
 def _joined(parts: Sequence[Any]) -> Any:
-    """Return the rows of all parts, one after the other."""
+    """Concatenate the rows of all parts."""
     if not isinstance(parts[0], RaggedTensor):
         return Tensor(np.concatenate([np.asarray(part) for part in parts]))
     lengths = np.concatenate([np.diff(part.splits) for part in parts])
@@ -110,13 +110,13 @@ def _joined(parts: Sequence[Any]) -> Any:
 
 
 def padded(elements: list[Any], shapes: Any, fills: Any) -> Any:
-    """Return elements as one, filled up to given shapes, or to the largest."""
+    """Return elements as a batch, padded to the given shapes, or to the largest."""
     columns = columns_of(elements, "padded_batch")
     if shapes is None:
-        shapes = mapped(lambda _: None, columns)
+        shapes = map_leaves(lambda _: None, columns)
     if not isinstance(fills, tuple | dict):
-        fills = mapped(lambda _, fill=fills: fill, columns)
-    return mapped(_padded, columns, shapes, fills)
+        fills = map_leaves(lambda _, fill=fills: fill, columns)
+    return map_leaves(_padded, columns, shapes, fills)
 
 
 def _padded(column: list[Any], shape: Any, fill: Any) -> Any:
@@ -135,13 +135,13 @@ def _padded(column: list[Any], shape: Any, fill: Any) -> Any:
     whole[...] = blank if fill is None else filling(fill, dtype)
     for at, array in enumerate(arrays):
         inside: Any = (at, *map(slice, array.shape))
-        whole[inside] = array[()]  # of an array of one string the string: else it would hold the array
+        whole[inside] = array[()]  # [()] takes the string from a scalar array, which would be stored as an array
     known = static_shape(column[0]) if shape is None else asked_shape(shape)
     return Tensor(whole, as_unknown_dims(size is None for size in (None, *known)))
 
 
 def _sizes(arrays: list[NDArray[Any]], shape: Any, first: Tensor) -> tuple[int, ...]:
-    """Return the shape that all become: as it is asked for, and as the largest where it is not."""
+    """Return the shape to pad to: the one asked for, or the largest where it is open."""
     largest = tuple(np.max([array.shape for array in arrays], axis=0).astype(int).tolist())
     asked = (None,) * len(largest) if shape is None else asked_shape(shape)
     if len(asked) != len(largest):
@@ -156,20 +156,22 @@ def _sizes(arrays: list[NDArray[Any]], shape: Any, first: Tensor) -> tuple[int, 
 
 
 def ragged_batches(groups: Iterator[list[Any]], dtype: Any) -> Iterator[Any]:
-    """Yield groups of elements as one each: ragged up to the last dimension that is open, else stacked.
+    """Yield a batch for each group: ragged up to the last unknown dimension, or stacked if all are known.
 
-    Where shapes differ though TensorFlow would have known them, or nothing of them, which it refuses, batches are
+    If shapes differ though TensorFlow would have known them, or would have known nothing and refused, batches are
     ragged from then on.
     """
     loose: _Loose = {}
     for group in groups:
-        failed = group if isinstance(group, Failed) else failure_in(group)
+        failed = group if isinstance(group, Failed) else first_failure(group)
         yield failed if failed is not None else _ragged_batch(group, loose, dtype)
 
 
 def _ragged_batch(group: list[Any], loose: _Loose, dtype: Any) -> Any:
     numbers = iter(range(sum(1 for _ in leaves(group[0]))))
-    return mapped(lambda column: _maybe_ragged(column, next(numbers), loose, dtype), columns_of(group, "ragged_batch"))
+    return map_leaves(
+        lambda column: _maybe_ragged(column, next(numbers), loose, dtype), columns_of(group, "ragged_batch")
+    )
 
 
 def _maybe_ragged(column: list[Any], number: int, loose: _Loose, dtype: Any) -> Any:
@@ -182,31 +184,31 @@ def _maybe_ragged(column: list[Any], number: int, loose: _Loose, dtype: Any) -> 
     if last < 0:
         return stacked(column)
     loose[number] = last
-    # Those that are known among open ones are known of the batch, too.
-    told = [axis for axis in range(last) if axis not in differing and all(way and not way[axis] for way in ways)]
-    return _ragged(arrays, last, dtype, told)
+    # Dimensions that are known between unknown ones are uniform in the batch.
+    uniform = [axis for axis in range(last) if axis not in differing and all(way and not way[axis] for way in ways)]
+    return _ragged(arrays, last, dtype, uniform)
 
 
-def _ragged(arrays: list[NDArray[Any]], last: int, dtype: Any, told: Sequence[int] = ()) -> RaggedTensor:
-    """Return arrays as rows of which the dimensions up to number `last` are ragged, and those in `told` uniform."""
+def _ragged(arrays: list[NDArray[Any]], last: int, dtype: Any, uniform: Sequence[int] = ()) -> RaggedTensor:
+    """Return arrays as a tensor that is ragged up to dimension `last`, except for those in `uniform`."""
     inner = arrays[0].shape[last + 1 :]
     flat = [array.reshape((math.prod(array.shape[: last + 1]), *inner)) for array in arrays]
     made: Any = Tensor(np.concatenate(flat))
     for level in reversed(range(last + 1)):
         lengths = [np.full(math.prod(array.shape[:level]), array.shape[level], np.int64) for array in arrays]
         made = RaggedTensor(
-            made, splits_of(np.concatenate(lengths), dtype), arrays[0].shape[level] if level in told else None
+            made, splits_of(np.concatenate(lengths), dtype), arrays[0].shape[level] if level in uniform else None
         )
     assert isinstance(made, RaggedTensor)
     return made
 
 
-# --- One as many
+# --- Rows
 
 
 def rows_of(element: Any) -> Rows:
     """Return the rows of an element, as elements."""
-    columns = mapped(_column, element)
+    columns = map_leaves(_column, element)
     lengths = {len(column) for column in leaves(columns)}
     if len(lengths) != 1:
         message = f"expected components of one length, found {', '.join(map(str, sorted(lengths)))}"
@@ -215,7 +217,7 @@ def rows_of(element: Any) -> Rows:
 
 
 class Rows:
-    """The rows of an element, made as they are asked for."""
+    """The rows of an element, created on demand."""
 
     def __init__(self, columns: Any, count: int) -> None:
         self._columns = columns
@@ -225,12 +227,12 @@ class Rows:
         return self._count
 
     def __iter__(self) -> Iterator[Any]:
-        pick = lambda row, column: column[row]  # noqa: E731 - with `partial` it is the function of one row
-        return (mapped(partial(pick, row), self._columns) for row in range(self._count))
+        pick = lambda row, column: column[row]  # noqa: E731 - `partial` binds the row
+        return (map_leaves(partial(pick, row), self._columns) for row in range(self._count))
 
 
 def _column(leaf: Any) -> Any:
-    """Return what has the rows of a leaf by their numbers."""
+    """Return the rows of a leaf as a sequence."""
     if isinstance(leaf, SparseTensor):
         return list(_sparse_rows(leaf))
     if isinstance(leaf, RaggedTensor):

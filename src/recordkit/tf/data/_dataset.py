@@ -1,4 +1,4 @@
-"""Dataset: tf.data's verbs, over pipelines."""
+"""Dataset: the methods of tf.data, built on pipelines."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from ._arguments import (
     threads_of,
     whole_number,
 )
-from ._elements import Failed, failure_in, leaves, mapped, numpy_of, plain, restored, shown, tensors
+from ._elements import Failed, first_failure, leaves, map_leaves, plain, restored, shown, to_numpy, to_tensors
 from ._generator import generated, signature_of
-from ._sources import Files, Kept
+from ._sources import Cache, Files
 from ._specs import STRING, UNKNOWN
 from ._steps import (
     Alike,
@@ -49,10 +49,10 @@ from ._steps import (
     Shuffle,
     arguments,
     batched,
-    fixed,
-    grouped,
-    ignoring,
-    limited,
+    fixed_seed,
+    group,
+    ignore_failures,
+    limit_blocks,
 )
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ _ALL: Final = 1 << 62
 
 
 class Options:
-    """What scripts set about how TensorFlow works. Anything can be set, and nothing is used: elements come in order.
+    """Options of TensorFlow's runtime. Any name can be set, and none is used: elements come in order.
 
     >>> options = Options()
     >>> options.threading.private_threadpool_size = 8
@@ -80,10 +80,9 @@ class Options:
 
 
 class Dataset:
-    """Elements: tensors, in dicts and tuples if there are several; described now, made when iterated.
+    """A lazy sequence of elements: tensors, or dicts and tuples of tensors.
 
-    Every method returns a new dataset. Functions are called with values, not traced: whatever runs in Python runs in
-    `map`.
+    Every method returns a new dataset. Functions are called with values, not traced: any Python code works in `map`.
 
     >>> from recordkit import tf
     >>> numbers = tf.data.Dataset.range(5).map(lambda n: n * n).batch(2)
@@ -92,21 +91,21 @@ class Dataset:
     """
 
     def __init__(self, pipe: Pipeline, cardinality: int = UNKNOWN_CARDINALITY, spec: Any = UNKNOWN) -> None:
-        # One thread, unless more are asked for: functions are called one after the other, and whoever calls waits.
+        # One thread unless more are asked for: functions are called one at a time, in the thread that iterates.
         self._pipe = replace(pipe, workers=1)
         self._count = cardinality
-        self._spec = spec  # what its elements are like, as far as that is known: see _specs.py
+        self._spec = spec  # of its elements, as far as it is known: see _specs.py
 
     def _then(self, step: Any, cardinality: int | None = None, spec: Any = None) -> Dataset:
-        """Return a dataset with a step more, whose elements are as before unless `spec` says what they are."""
+        """Return a dataset with one more step; `spec` is needed if the elements change."""
         count = self._count if cardinality is None else cardinality
         return Dataset(self._pipe.with_step(step), count, self._spec if spec is None else spec)
 
-    # --- Where elements come from
+    # --- Sources
 
     @staticmethod
     def range(*args: Any, output_type: DTypeLike = int64, name: str | None = None) -> Dataset:
-        """Return the numbers that Python's `range` gives."""
+        """Return the numbers of Python's `range`."""
         bounds = [whole_number(arg, "range") for arg in args]
         if not 1 <= len(bounds) <= 3:
             message = f"range: expected 1 to 3 numbers, found {len(bounds)}"
@@ -121,8 +120,8 @@ class Dataset:
 
     @staticmethod
     def from_tensors(tensors: Any, name: str | None = None) -> Dataset:
-        """Return one element."""
-        element = mapped(_whole, tensors)
+        """Return a dataset of a single element."""
+        element = map_leaves(_whole, tensors)
         return Dataset(from_generator(lambda: [element]), 1, _specs.spec_of(element))
 
     @staticmethod
@@ -133,7 +132,7 @@ class Dataset:
         >>> [(int(row["a"]), row["b"].numpy()) for row in rows]
         [(1, b'x'), (2, b'y')]
         """
-        element = mapped(_whole, tensors)
+        element = map_leaves(_whole, tensors)
         rows = _batches.rows_of(element)
         return Dataset(from_generator(lambda: rows), len(rows), _specs.rows(_specs.spec_of(element)))
 
@@ -146,14 +145,14 @@ class Dataset:
         output_signature: Any = None,
         name: str | None = None,
     ) -> Dataset:
-        """Return what a function yields each time it is called.
+        """Return the elements that a function yields; it is called for each iteration.
 
         Args:
             generator: Called with `args`, as NumPy arrays.
-            output_types: The dtypes of an element, as older scripts give them.
-            output_shapes: Its shapes.
-            args: What the function is called with.
-            output_signature: What an element is like: `tf.TensorSpec`s in dicts and tuples.
+            output_types: The dtypes of an element, in older scripts.
+            output_shapes: The shapes of an element, in older scripts.
+            args: The arguments of the function.
+            output_signature: The spec of an element: `tf.TensorSpec`s in dicts and tuples.
             name: Not used.
 
         >>> def words():
@@ -168,14 +167,14 @@ class Dataset:
             message = "from_generator: `generator` must be a Python callable."
             raise TypeError(message)
         signature = signature_of(output_signature, output_types, output_shapes)
-        given = tuple(numpy_of(convert_to_tensor(arg)) for arg in args or ())
+        given = tuple(to_numpy(convert_to_tensor(arg)) for arg in args or ())
         return Dataset(from_generator(partial(generated, generator, given, signature)), spec=signature)
 
     @staticmethod
     def list_files(
         file_pattern: Any, shuffle: bool | None = None, seed: int | None = None, name: str | None = None
     ) -> Dataset:
-        """Return the names of the files that match a pattern, or several: in random order unless `shuffle` is False."""
+        """Return the names of files that match a pattern, or several; in random order unless `shuffle` is False."""
         from recordkit.tf.io import gfile
 
         patterns = file_names(file_pattern)
@@ -188,7 +187,7 @@ class Dataset:
 
     @staticmethod
     def zip(*args: Any, datasets: Any = None, name: str | None = None) -> Dataset:
-        """Return elements of several datasets side by side, until one ends.
+        """Combine the elements of several datasets, until one ends.
 
         >>> pairs = Dataset.zip((Dataset.range(3), Dataset.range(10, 12)))
         >>> [(int(a), int(b)) for a, b in pairs]
@@ -204,18 +203,18 @@ class Dataset:
         known = [count for count in counts if count >= 0]
         least = min(known) if known else INFINITE_CARDINALITY
         count = UNKNOWN_CARDINALITY if UNKNOWN_CARDINALITY in counts else least
-        spec = mapped(lambda each: each._spec, structure)
+        spec = map_leaves(lambda each: each._spec, structure)
         return Dataset(pipe.with_step(Make(partial(_side_by_side, structure))), count, spec)
 
     def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
-        """Return all elements of this, then all of another, which must have the same structure and dtypes."""
+        """Return all elements of this dataset, then of another with the same structure and dtypes."""
         spec = _specs.joined(self._spec, dataset._spec)
         counts = self._count, dataset._count
         total = sum(counts) if min(counts) >= 0 else max(count for count in counts if count < 0)
         pipe = self._pipe.concat(dataset._pipe)
         return Dataset(pipe if _specs.is_known(spec) else pipe.with_step(Alike()), total, spec)
 
-    # --- What becomes of each element
+    # --- Each element
 
     def map(
         self,
@@ -226,12 +225,12 @@ class Dataset:
         use_unbounded_threadpool: bool = False,
         name: str | None = None,
     ) -> Dataset:
-        """Return what a function makes of each element; the items of a tuple are its arguments.
+        """Apply a function to each element; the items of a tuple become separate arguments.
 
         Args:
-            map_func: Runs as any Python function does: `.numpy()` works in it.
-            num_parallel_calls: By how many threads at once; one after the other by default.
-            deterministic: Not used, as are all others: elements keep their order.
+            map_func: Runs as ordinary Python: `.numpy()` works in it.
+            num_parallel_calls: How many threads call it; one by default.
+            deterministic: Not used: elements keep their order.
             synchronous: Not used.
             use_unbounded_threadpool: Not used.
             name: Not used.
@@ -239,11 +238,11 @@ class Dataset:
         return self._then(Call(checked_function(map_func), threads_of(num_parallel_calls)), spec=UNKNOWN)
 
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
-        """Return the elements for which a function returns True, or a tensor that is."""
+        """Keep the elements for which a function returns True, or a true tensor."""
         return self._then(Keep(checked_function(predicate), 1), UNKNOWN_CARDINALITY)
 
     def flat_map(self, map_func: Callable[..., Any], name: str | None = None) -> Dataset:
-        """Return all elements of the datasets that a function makes of each element."""
+        """Return all elements of the datasets that a function returns, one dataset after the other."""
         return self.interleave(map_func, cycle_length=1)
 
     def interleave(
@@ -255,14 +254,14 @@ class Dataset:
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """Return elements of the datasets that a function makes of each element, in turns.
+        """Return elements of the datasets that a function returns, taking turns.
 
         Args:
             map_func: Returns a dataset.
-            cycle_length: How many have their turns at a time; by default one for each processor, no more than
-                `num_parallel_calls`, and one for three processors if that is AUTOTUNE.
-            block_length: How many elements are given in a turn.
-            num_parallel_calls: Whether each is read ahead by a thread of its own.
+            cycle_length: How many datasets take turns; by default one per processor, but at most `num_parallel_calls`,
+                or one per three processors if that is AUTOTUNE.
+            block_length: How many elements to take in a turn.
+            num_parallel_calls: If set, each dataset is read ahead by a thread of its own.
             deterministic: Not used: the order is always the same.
             name: Not used.
         """
@@ -272,11 +271,11 @@ class Dataset:
         return self._then(step, UNKNOWN_CARDINALITY, UNKNOWN)
 
     def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Dataset:
-        """Return the elements that could be made; records that are damaged are passed over, and no others."""
+        """Drop elements that fail; of damaged files, only the damaged records are lost."""
         good = Good(log_warning)
-        return Dataset(ignoring(self._pipe, good).with_step(good), spec=self._spec)
+        return Dataset(ignore_failures(self._pipe, good).with_step(good), spec=self._spec)
 
-    # --- In which order
+    # --- Order
 
     def shuffle(
         self,
@@ -285,16 +284,16 @@ class Dataset:
         reshuffle_each_iteration: bool | None = True,
         name: str | None = None,
     ) -> Dataset:
-        """Return the elements in random order: each time a random one of the next `buffer_size`.
+        """Return the elements in random order: each is drawn from a buffer of the next `buffer_size`.
 
         Args:
-            buffer_size: How many are held.
-            seed: The same order each time the program runs; but another one than TensorFlow's.
+            buffer_size: The size of the buffer.
+            seed: For the same order each time the program runs; it differs from TensorFlow's.
             reshuffle_each_iteration: Whether each iteration has an order of its own.
             name: Not used.
         """
         buffer = _ALL if int(buffer_size) == UNKNOWN_CARDINALITY else positive(buffer_size, "buffer_size")
-        return self._then(Shuffle(fixed(seed), buffer, reshuffle_each_iteration is not False))
+        return self._then(Shuffle(fixed_seed(seed), buffer, reshuffle_each_iteration is not False))
 
     def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Dataset:
         """Return element `index`, and from there every `num_shards`-th."""
@@ -305,7 +304,7 @@ class Dataset:
         return self._then(Every(first, step), self._counted(lambda count: len(range(first, count, step))))
 
     def take(self, count: Any, name: str | None = None) -> Dataset:
-        """Return the first `count` elements; all if it is -1. Those that fail are not counted."""
+        """Return the first `count` elements; all if it is -1. Failed ones are not counted."""
         number = whole_number(count, "take")
         if number < 0:
             return self
@@ -320,7 +319,7 @@ class Dataset:
         return self._then(Past(number), self._counted(lambda count: max(0, count - number)))
 
     def repeat(self, count: Any = None, name: str | None = None) -> Dataset:
-        """Return everything `count` times; without end if it is None or -1."""
+        """Repeat the dataset `count` times; endlessly if it is None or -1."""
         times = -1 if count is None else whole_number(count, "repeat")
         if times < 0:
             return Dataset(self._pipe.repeat(), 0 if self._count == 0 else INFINITE_CARDINALITY, self._spec)
@@ -329,7 +328,7 @@ class Dataset:
         total = 0 if times == 0 else self._counted(lambda count: times * count)
         return Dataset(self._pipe.repeat(times), total, self._spec)
 
-    # --- Many as one
+    # --- Batches
 
     def batch(
         self,
@@ -339,7 +338,7 @@ class Dataset:
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """Return `batch_size` elements at a time, stacked; the last ones too, if they are fewer."""
+        """Stack `batch_size` elements at a time; the last batch may be smaller."""
         return self._grouped(batch_size, drop_remainder, Make(batched), partial(_specs.batched, self._spec))
 
     def padded_batch(
@@ -350,14 +349,14 @@ class Dataset:
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> Dataset:
-        """Return `batch_size` elements at a time, filled up to one shape and stacked.
+        """Pad `batch_size` elements at a time to one shape, and stack them.
 
         Args:
-            batch_size: How many.
-            padded_shapes: In the structure of an element: what to fill up to, with None for the largest of the batch,
-                as which all is taken by default.
-            padding_values: In the structure of an element, or one for all: zero, or an empty string, by default.
-            drop_remainder: Whether to leave out a last batch that is smaller.
+            batch_size: How many elements.
+            padded_shapes: The shapes to pad to, in the structure of an element; None for the largest size in the batch,
+                which is the default.
+            padding_values: In the structure of an element, or one for all; zero, or an empty string, by default.
+            drop_remainder: Whether to drop a last batch that is smaller.
             name: Not used.
         """
         shapes = _specs.padded_shapes(self._spec, padded_shapes)
@@ -372,10 +371,11 @@ class Dataset:
         row_splits_dtype: DTypeLike = int64,
         name: str | None = None,
     ) -> Dataset:
-        """Return `batch_size` elements at a time, as ragged tensors where sizes are not known beforehand.
+        """Batch `batch_size` elements at a time, as ragged tensors where sizes are unknown before running.
 
-        As TensorFlow has it: what `tf.TensorSpec([None])` describes is ragged, even in a batch whose rows agree, and
-        what `FixedLenFeature([3])` does is not. Of arrays that a function has made with NumPy the first dimension is.
+        As in TensorFlow, what `tf.TensorSpec([None])` describes is ragged, even in a batch whose rows agree, and what
+        `FixedLenFeature([3])` describes is not. Of arrays that a function made with NumPy, the first dimension is
+        ragged.
         """
         ragged = Ragged(as_dtype(row_splits_dtype).numpy)
         return self._grouped(batch_size, drop_remainder, ragged, lambda _: UNKNOWN)
@@ -390,12 +390,12 @@ class Dataset:
         fused: bool = True,
     ) -> Dataset:
         size = positive(batch_size, "batch_size")
-        pipe = grouped(self._pipe, size, bool(drop_remainder), fused=fused)
+        pipe = group(self._pipe, size, bool(drop_remainder), fused=fused)
         count = self._counted(lambda count: count // size if drop_remainder else -(-count // size))
         return Dataset(pipe.with_step(made), count, spec(size if drop_remainder else None))
 
     def unbatch(self, name: str | None = None) -> Dataset:
-        """Return the rows of each element."""
+        """Return the rows of each element as elements."""
         spec = _specs.rows(self._spec)
         pipe = self._pipe.with_step(Make(_batches.rows_of))
         return Dataset(pipe.map(lambda rows: [rows] if isinstance(rows, Failed) else list(rows)).unbatch(), spec=spec)
@@ -405,10 +405,10 @@ class Dataset:
         pipe = self._pipe.enumerate().with_step(Make(partial(_numbered, whole_number(start, "enumerate"))))
         return Dataset(pipe, self._count, (TensorSpec([], int64), self._spec))
 
-    # --- Ahead of time
+    # --- Prefetching and caching
 
     def prefetch(self, buffer_size: Any, name: str | None = None) -> Dataset:
-        """Return the same elements, made before they are asked for: so many, or as many as it takes (AUTOTUNE)."""
+        """Make up to `buffer_size` elements ahead of time; with AUTOTUNE, as many as needed."""
         size = int(buffer_size)
         if size < AUTOTUNE:
             message = f"buffer_size must be >= 0 or tf.data.AUTOTUNE, found {size}"
@@ -417,51 +417,51 @@ class Dataset:
             return self
         if size < 0:
             return self._then(Prefetch(AUTO))
-        # Elements come some at a time: those in a cache that fills, those that wait and those that were handed on are
-        # together never more than was asked for.
+        # Elements come in small blocks, so that those that are being made, those that wait and those that were handed
+        # over never exceed the buffer size together.
         few = max(1, min(256, size // 8))
-        return Dataset(limited(self._pipe, few).with_step(Prefetch(size - 3 * few + 3)), self._count, self._spec)
+        return Dataset(limit_blocks(self._pipe, few).with_step(Prefetch(size - 3 * few + 3)), self._count, self._spec)
 
     def cache(self, filename: Any = "", name: str | None = None) -> Dataset:
-        """Return the same elements, made once: from then on they come from memory, or from a folder.
+        """Make the elements once, and then read them from memory or from a folder.
 
         Args:
-            filename: The folder, which is ours: TensorFlow's caches are not read. What is there is used, even if the
-                records or the steps before it are others, as TensorFlow does; a warning says so, as far as that can be
-                told: of functions only their names are known.
+            filename: The folder, in recordkit's format; TensorFlow's caches are not read. As in TensorFlow, an existing
+                cache is used even if the records or the steps before it have changed. A warning says so if the change
+                is visible: of functions, only the names are compared.
             name: Not used.
         """
         in_memory = isinstance(filename, str) and not filename
         path = "" if in_memory else file_names(filename)[0]
         pipe = self._pipe.with_step(Raised(plain if path else shown))
-        if not path:  # what is in memory is nobody else's: it need not be told what it was made of
-            return Dataset(Pipeline(Kept(pipe, None, None, "", repr(pipe))), self._count, self._spec)
+        if not path:  # nobody else uses a cache in memory, so it needs no fingerprint
+            return Dataset(Pipeline(Cache(pipe, None, None, "", repr(pipe))), self._count, self._spec)
         made_of = pipe.cache(path, key="tf").source.fingerprint
-        kept = Pipeline(Kept(pipe, Path(path), None, made_of, repr(pipe)))
+        kept = Pipeline(Cache(pipe, Path(path), None, made_of, repr(pipe)))
         return Dataset(kept.with_step(Make(partial(_restored, self._spec))), self._count, self._spec)
 
-    # --- Going through it
+    # --- Iteration
 
     def __iter__(self) -> Iterator[Any]:
         return _Elements(self._pipe)
 
     def as_numpy_iterator(self) -> Iterator[Any]:
-        """Return an iterator over the elements, with NumPy arrays, and `bytes`, for tensors."""
-        return (mapped(numpy_of, element) for element in self)
+        """Return an iterator over the elements, with NumPy arrays and `bytes` instead of tensors."""
+        return (map_leaves(to_numpy, element) for element in self)
 
     def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any], name: str | None = None) -> Any:
-        """Return what is left when a function has made one state after the other of the last and an element.
+        """Combine all elements into a state: the function takes the last state and an element, and returns the next.
 
         >>> int(Dataset.range(5).reduce(np.int64(0), lambda state, n: state + n))
         10
         """
-        state = tensors(initial_state)
+        state = to_tensors(initial_state)
         for element in self:
-            state = mapped(_state, tensors(reduce_func(state, element)), state)
+            state = map_leaves(_state, to_tensors(reduce_func(state, element)), state)
         return state
 
     def apply(self, transformation_func: Callable[[Dataset], Any]) -> Dataset:
-        """Return what a function makes of the dataset."""
+        """Return the dataset that a function makes of this one."""
         made = transformation_func(self)
         if not isinstance(made, Dataset):
             message = f"apply: the function must return a Dataset, found {type(made).__name__}"
@@ -469,11 +469,11 @@ class Dataset:
         return made
 
     def with_options(self, options: Options, name: str | None = None) -> Dataset:
-        """Return the dataset: there is nothing to be set."""
+        """Return the dataset unchanged: there are no options."""
         return self
 
     def cardinality(self) -> Tensor:
-        """Return how many elements there are; -1 for no end, and -2 if nobody knows: so it is of files."""
+        """Return the number of elements; -1 if they are infinite, -2 if it is unknown, as it is of files."""
         return Tensor(np.array(self._count, np.int64))
 
     def _counted(self, count: Callable[[int], int]) -> int:
@@ -497,13 +497,13 @@ class Dataset:
 
 
 class TFRecordDataset(Dataset):
-    """The payloads of TFRecord files, as strings; every checksum is checked.
+    """The payloads of TFRecord files, as strings; every checksum is verified.
 
     Args:
         filenames: One or several names, or a dataset of them.
-        compression_type: `"GZIP"`, `"ZLIB"` or none; but files are told by their bytes.
+        compression_type: `"GZIP"`, `"ZLIB"` or none; recordkit detects the compression by itself.
         buffer_size: Not used.
-        num_parallel_reads: How many files are read at a time, a record of each in turn; by default one after the other.
+        num_parallel_reads: How many files to read at a time, a record of each in turn; by default one after the other.
         name: Not used.
     """
 
@@ -527,10 +527,10 @@ class TFRecordDataset(Dataset):
 
 
 class _Elements(Iterator[Any]):
-    """One iteration over a dataset. It goes on behind an element that failed."""
+    """One iteration over a dataset. It continues after an element that failed."""
 
     def __init__(self, pipe: Pipeline) -> None:
-        # Files are opened anew each time: they may have been written since.
+        # Files are opened again for each iteration: they may have changed.
         fresh = replace(pipe, source=replace(pipe.source)) if isinstance(pipe.source, Files) else pipe
         self._elements = iter(fresh)
 
@@ -542,31 +542,31 @@ class _Elements(Iterator[Any]):
 
 
 def _opened(function: Callable[..., Any], element: Any, *, ahead: bool, tolerant: bool, most: int) -> Any:
-    """Return an iterator over the elements of the dataset that a function makes of an element."""
+    """Return an iterator over the dataset that the user's function returns for an element."""
     made = function(*arguments(element))
     if not isinstance(made, Dataset):
         message = f"interleave and flat_map: the function must return a Dataset, found {type(made).__name__}"
         raise TypeError(message)
-    pipe = ignoring(made._pipe, Good()) if tolerant else made._pipe
-    pipe = limited(pipe, most)
+    pipe = ignore_failures(made._pipe, Good()) if tolerant else made._pipe
+    pipe = limit_blocks(pipe, most)
     return iter(pipe.prefetch() if ahead else pipe)
 
 
 def _side_by_side(structure: Any, elements: tuple[Any, ...]) -> Any:
-    failed = failure_in(elements)
+    failed = first_failure(elements)
     coming = iter(elements)
-    return failed or mapped(lambda _: tensors(next(coming)), structure)
+    return failed or map_leaves(lambda _: to_tensors(next(coming)), structure)
 
 
 def _numbered(start: int, pair: tuple[int, Any]) -> Any:
     number, element = pair
     if isinstance(element, Failed):
         return element
-    return Tensor(np.array(start + number, np.int64)), tensors(element)
+    return Tensor(np.array(start + number, np.int64)), to_tensors(element)
 
 
 def _restored(spec: Any, kept: Any) -> Any:
-    """Return an element of a cache on disk, which may have been made of other elements than now come before it."""
+    """Return an element of a cache on disk; the cache may have been made from other elements than the current ones."""
     element = restored(kept)
     try:
         _specs.joined(spec, _specs.spec_of(element))
@@ -579,7 +579,7 @@ def _restored(spec: Any, kept: Any) -> Any:
 
 
 def _state(new: Any, old: Any) -> Any:
-    """Return a new state, whose dtype is that of the old one."""
+    """Return a new state; its dtype must be that of the old one."""
     if isinstance(new, Tensor) and isinstance(old, Tensor) and new.dtype != old.dtype:
         message = f"reduce: the state was {old.dtype.name}, and the function has returned {new.dtype.name}"
         raise TypeError(message)
@@ -587,4 +587,4 @@ def _state(new: Any, old: Any) -> Any:
 
 
 def _whole(leaf: Any) -> Any:
-    return leaf if leaf is None else tensors(leaf)
+    return leaf if leaf is None else to_tensors(leaf)

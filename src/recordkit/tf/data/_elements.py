@@ -1,4 +1,4 @@
-"""Elements of a dataset: tensors, in dicts and tuples. A payload stays bytes until somebody looks at it."""
+"""Elements of a dataset: tensors in dicts and tuples. A payload stays bytes until someone looks at it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LEAVES = Tensor, SparseTensor, RaggedTensor
 
 
 class Failed:
-    """What went wrong in making an element, in the element's place: those before it come first, others behind it."""
+    """An error in place of the element that could not be made, so that the elements around it keep their order."""
 
     __slots__ = ("error",)
 
@@ -31,19 +31,21 @@ class Failed:
         self.error = error
 
 
-def mapped(function: Callable[..., Any], structure: Any, *others: Any) -> Any:
-    """Return a structure of what a function makes of every leaf; it may have the leaves of others of its structure.
+def map_leaves(function: Callable[..., Any], structure: Any, *others: Any) -> Any:
+    """Apply a function to every leaf of a structure, together with the same leaves of other structures.
 
-    >>> mapped(lambda a, b: a + b, {"x": 1, "y": (2, 3)}, {"x": 10, "y": (20, 30)})
+    >>> map_leaves(lambda a, b: a + b, {"x": 1, "y": (2, 3)}, {"x": 10, "y": (20, 30)})
     {'x': 11, 'y': (22, 33)}
     """
-    if isinstance(structure, _LEAVES):  # most are, and what is no dict takes longer to tell
+    if isinstance(structure, _LEAVES):  # most are, and this check is the quickest
         return function(structure, *others)
     if isinstance(structure, Mapping):
-        return {name: mapped(function, item, *(other[name] for other in others)) for name, item in structure.items()}
+        return {
+            name: map_leaves(function, item, *(other[name] for other in others)) for name, item in structure.items()
+        }
     if not isinstance(structure, tuple):
         return function(structure, *others)
-    items = [mapped(function, *each) for each in zip(structure, *others, strict=True)]
+    items = [map_leaves(function, *each) for each in zip(structure, *others, strict=True)]
     return type(structure)(*items) if hasattr(structure, "_fields") else tuple(items)
 
 
@@ -62,28 +64,28 @@ def leaves(structure: Any) -> Iterator[Any]:
         yield from leaves(item)
 
 
-def tensors(structure: Any) -> Any:
+def to_tensors(structure: Any) -> Any:
     """Return a structure whose leaves are tensors."""
     if _has_tensors_alone(structure):
         return dict(structure)
-    return _tensor(structure) if type(structure) in (bytes, Tensor) else mapped(_tensor, structure)
+    return _tensor(structure) if type(structure) in (bytes, Tensor) else map_leaves(_tensor, structure)
 
 
-def returned(result: Any) -> Any:
-    """Return what a function of the user's returned, as an element; a list is a tuple there, as TensorFlow takes it."""
+def to_element(result: Any) -> Any:
+    """Return the result of the user's function as an element; as in TensorFlow, a list becomes a tuple."""
     if _has_tensors_alone(result):
         return dict(result)
     given = tuple(result) if isinstance(result, list) else result
-    return _tensor(given) if type(given) in (bytes, Tensor) else mapped(_made, given)
+    return _tensor(given) if type(given) in (bytes, Tensor) else map_leaves(_made, given)
 
 
 def _has_tensors_alone(structure: Any) -> bool:
-    """Whether it is what parsing gives: nothing is left to do, and telling takes a tenth of the time."""
+    """Tell whether a structure is a dict of tensors, as parsing returns: a quick check that saves converting it."""
     return type(structure) is dict and all(type(leaf) is Tensor for leaf in structure.values())
 
 
 def _made(leaf: Any) -> Any:
-    """Return a leaf as a tensor. An array that Python has made may be longer or shorter the next time."""
+    """Return a leaf of the user's as a tensor. The first dimension of an array may vary from element to element."""
     made = _tensor(leaf)
     if isinstance(leaf, np.ndarray) and leaf.ndim:
         made.unknown_dims = first_unknown(leaf.ndim)
@@ -99,15 +101,15 @@ def _tensor(leaf: Any) -> Any:
 
 
 def shown(element: Any) -> Any:
-    """Return an element as it is given to people; raise what went wrong in its place."""
+    """Return an element as the user gets it; raise if it failed."""
     if isinstance(element, Failed):
         raise element.error
-    return tensors(element)
+    return to_tensors(element)
 
 
 def plain(element: Any) -> Any:
-    """Return an element in what a cache on disk keeps, each tensor as a list; raise what went wrong in its place."""
-    return mapped(_plain_leaf, shown(element))
+    """Return an element in the form that a cache on disk keeps, each tensor as a list; raise if it failed."""
+    return map_leaves(_plain_leaf, shown(element))
 
 
 def _plain_leaf(leaf: Any) -> Any:
@@ -120,12 +122,12 @@ def _plain_leaf(leaf: Any) -> Any:
 
 
 def restored(element: Any) -> Any:
-    """Return an element of what `plain` made of it.
+    """Return the element that `plain` converted.
 
     >>> restored(plain({"a": Tensor(np.arange(2))}))
     {'a': <tf.Tensor: shape=(2,), dtype=int64, numpy=array([0, 1])>}
     """
-    return mapped(_restored_leaf, element)
+    return map_leaves(_restored_leaf, element)
 
 
 def _restored_leaf(leaf: Any) -> Any:
@@ -141,26 +143,26 @@ def _restored_leaf(leaf: Any) -> Any:
     return sparse
 
 
-def numpy_of(leaf: Any) -> Any:
-    """Return a leaf as NumPy's."""
+def to_numpy(leaf: Any) -> Any:
+    """Return a leaf as a NumPy array."""
     if leaf is None:
         return None
     return to_dense(leaf).numpy() if isinstance(leaf, SparseTensor) else leaf.numpy()
 
 
-def failure_in(elements: Any) -> Failed | None:
-    """Return the first that failed among some elements."""
+def first_failure(elements: Any) -> Failed | None:
+    """Return the first failed element; None if there is none."""
     return next((element for element in elements if isinstance(element, Failed)), None)
 
 
 def columns_of(elements: list[Any], where: str) -> Any:
-    """Return elements of one structure as one structure of lists.
+    """Return elements of one structure as a structure of lists.
 
     >>> columns_of([(1, 2), (3, 4)], "batch")
     ([1, 3], [2, 4])
     """
     try:
-        return mapped(lambda *column: list(column), *elements)
+        return map_leaves(lambda *column: list(column), *elements)
     except (KeyError, ValueError, TypeError, AttributeError):
         message = f"{where}: expected elements of one structure, found several\n  What map returns has one structure."
         raise SchemaError(message) from None

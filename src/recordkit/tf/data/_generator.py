@@ -1,4 +1,4 @@
-"""What generators yield, brought to what their signature says."""
+"""Elements from a generator, converted to match their signature."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from recordkit.tf.tensors import (
     string,
 )
 
-from ._elements import Failed, mapped
+from ._elements import Failed, map_leaves
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
 def signature_of(signature: Any, types: Any, shapes: Any) -> Any:
-    """Return what elements are like: as it is given, or by dtypes and shapes."""
+    """Return the signature of elements: as it was passed, or from dtypes and shapes."""
     if signature is not None:
         if types is not None or shapes is not None:
             message = "from_generator: give output_signature, or output_types and output_shapes, not both"
@@ -40,12 +40,12 @@ def signature_of(signature: Any, types: Any, shapes: Any) -> Any:
         message = "from_generator: output_signature is missing\n  Such as tf.TensorSpec(shape=(), dtype=tf.int64)."
         raise TypeError(message)
     if shapes is None:
-        return mapped(lambda dtype: TensorSpec(None, dtype), types)
-    return mapped(lambda dtype, shape: TensorSpec(shape, dtype), types, shapes)
+        return map_leaves(lambda dtype: TensorSpec(None, dtype), types)
+    return map_leaves(lambda dtype, shape: TensorSpec(shape, dtype), types, shapes)
 
 
 def generated(generator: Callable[..., Any], args: tuple[Any, ...], signature: Any) -> Iterator[Any]:
-    """Yield what a generator yields, as elements. One that does not fit failed; what the generator raises is last."""
+    """Yield the elements of a generator. One that does not match has failed; an error of the generator comes last."""
     values = begun(generator, *args)
     for number in count():
         try:
@@ -97,7 +97,7 @@ def _array(value: Any, dtype: Any, where: str) -> Any:
     try:
         if dtype is string:
             return object_array(value.tolist() if isinstance(value, np.ndarray) else value)
-        return np.array(value, dtype.numpy)  # a copy: the generator may use its array for the next one
+        return np.array(value, dtype.numpy)  # a copy: the generator may reuse its array
     except (TypeError, ValueError):
         raise _unlike(where, dtype.name, type(value).__name__) from None
 

@@ -1,4 +1,4 @@
-"""Sources of datasets: files that are opened when they are read, and caches as TensorFlow has them."""
+"""Sources: files that are opened when they are read, and caches that behave like TensorFlow's."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from recordkit.records import Chunk
 
 
-class Packed(Sequence[bytes]):
-    """Payloads that stay the records of a chunk until somebody looks at them: a batch of them is parsed as it is."""
+class PackedPayloads(Sequence[bytes]):
+    """Payloads that stay in their chunk until someone looks at them: a batch of them is parsed without copies."""
 
     __slots__ = ("chunk",)
 
@@ -38,38 +38,36 @@ class Packed(Sequence[bytes]):
         if not isinstance(index, slice):
             return next(iter(self.chunk.slice(index, index + 1)))
         start, stop, _ = index.indices(len(self))
-        return Packed(self.chunk.slice(start, max(start, stop)))
+        return PackedPayloads(self.chunk.slice(start, max(start, stop)))
 
 
-class _Packing(PayloadDecoder):
-    """Makes of records what they are."""
+class _PackedDecoder(PayloadDecoder):
+    """Returns records as packed payloads."""
 
     def batch(self, part: RecordRange, start: int, stop: int) -> Any:
-        """Return records [start, stop) of a part."""
-        return Packed(part.chunk.slice(start, stop))
+        return PackedPayloads(part.chunk.slice(start, stop))
 
     def joined(self, parts: Sequence[RecordRange]) -> Any:
-        """Return the records of all parts."""
-        return Packed(_core.join([part.chunk for part in parts])) if parts else []
+        return PackedPayloads(_core.join([part.chunk for part in parts])) if parts else []
 
 
 @dataclass(frozen=True)
 class Files:
-    """The payloads of files, which are opened when they are read: until then they need not be there.
+    """The payloads of files. The files are opened when they are read, and need not exist before.
 
     Attributes:
-        tolerant: Whether damaged records are passed over.
-        most: How many records are given at a time at most.
+        tolerant: Whether damaged records are skipped.
+        most: How many records to read at a time, at most.
     """
 
     paths: tuple[str, ...]
     tolerant: bool = False
     most: int | None = None
-    indexed = False  # as TensorFlow reads them: from front to back, whatever is done with the records
+    indexed = False  # as in TensorFlow, files are read from front to back, whatever the steps
 
     @property
     def name(self) -> str:
-        """What people call them."""
+        """The name of the file, or how many there are."""
         return self.paths[0] if len(self.paths) == 1 else f"{len(self.paths)} files"
 
     @cached_property
@@ -80,8 +78,10 @@ class Files:
                 raise NotFoundError(message, path=path, errno=errno.ENOENT)
         opened = dataset.open(list(self.paths), raw=True, on_error="skip" if self.tolerant else "raise")
         source = opened.source
-        plain = type(source.making) is PayloadDecoder and source.exact  # else records are looked at one by one
-        return replace(source, making=_Packing()) if plain else source
+        plain = (
+            type(source.making) is PayloadDecoder and source.exact
+        )  # otherwise records have to be checked one by one
+        return replace(source, making=_PackedDecoder()) if plain else source
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -90,14 +90,14 @@ class Files:
 
 
 @dataclass(frozen=True)
-class Kept(CacheSource):
-    """Elements that are made once. They are kept when all were asked for, which may never be."""
+class Cache(CacheSource):
+    """Elements that are made once. They are kept once all of them were asked for."""
 
     most: int | None = None
     indexed = False
 
     def may_use(self, fingerprint: str | None) -> bool:
-        """Use any cache that is there, as TensorFlow does; but warn if it was made of something else."""
+        """Use any existing cache, as TensorFlow does, but warn if it was made of something else."""
         if fingerprint and fingerprint != self.fingerprint:
             message = (
                 f"{self.path}: this cache was made of other records or steps, and is used as it is\n"

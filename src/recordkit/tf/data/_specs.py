@@ -1,7 +1,7 @@
-"""Specs: what the elements of a dataset are like, as far as that is known before it runs.
+"""Specs: the structure, shapes and dtypes of a dataset's elements, as far as they are known before it runs.
 
-TensorFlow traces every function and so refuses a step that cannot work when the step is built. Functions are not traced
-here: what `map` makes is UNKNOWN until it runs, and is checked then.
+TensorFlow traces every function, and so refuses a step that cannot work when it is built. Functions are not traced
+here: what `map` returns is UNKNOWN until it runs, and is checked then.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from recordkit.tf.tensors import (
     string,
 )
 
-from ._elements import leaves, mapped
+from ._elements import leaves, map_leaves
 
 
 class _Unknown:
@@ -41,12 +41,12 @@ def is_known(spec: Any) -> bool:
 
 
 def spec_of(element: Any) -> Any:
-    """Return what an element is like.
+    """Return the spec of an element.
 
     >>> spec_of({"a": Tensor(array_of([1, 2], None))})
     {'a': TensorSpec(shape=(2,), dtype=tf.int32, name=None)}
     """
-    return mapped(_spec_of_leaf, element)
+    return map_leaves(_spec_of_leaf, element)
 
 
 def _spec_of_leaf(leaf: Any) -> Any:
@@ -57,12 +57,12 @@ def _spec_of_leaf(leaf: Any) -> Any:
     return TensorSpec(static_shape(leaf), leaf.dtype) if isinstance(leaf, Tensor) else leaf
 
 
-# --- One as many, many as one
+# --- Batches and rows
 
 
 def batched(spec: Any, size: int | None) -> Any:
-    """Return what batches are like; `size` is None where the last one may be shorter."""
-    return mapped(lambda leaf: _batched_leaf(leaf, size), spec)
+    """Return the spec of batches; `size` is None if the last one may be shorter."""
+    return map_leaves(lambda leaf: _batched_leaf(leaf, size), spec)
 
 
 def _batched_leaf(leaf: Any, size: int | None) -> Any:
@@ -73,10 +73,10 @@ def _batched_leaf(leaf: Any, size: int | None) -> Any:
 
 
 def rows(spec: Any) -> Any:
-    """Return what the rows of elements are like.
+    """Return the spec of the rows of elements.
 
     Raises:
-        ValueError: They have none, or not as many in each component.
+        ValueError: A component is a scalar, or components have different numbers of rows.
     """
     known = [leaf.shape for leaf in leaves(spec) if isinstance(leaf, TensorSpec) and leaf.shape.known]
     if any(not shape for shape in known):
@@ -86,7 +86,7 @@ def rows(spec: Any) -> Any:
     if len(lengths) > 1:
         message = f"unbatch: expected components of one length, found {', '.join(map(str, lengths))}"
         raise ValueError(message)
-    return mapped(_row_leaf, spec)
+    return map_leaves(_row_leaf, spec)
 
 
 def _row_leaf(leaf: Any) -> Any:
@@ -95,11 +95,11 @@ def _row_leaf(leaf: Any) -> Any:
     return TensorSpec(leaf.shape[1:] if leaf.shape.known else None, leaf.dtype)
 
 
-# --- One after the other
+# --- Concatenation
 
 
 def joined(first: Any, second: Any) -> Any:
-    """Return what the elements of two datasets are like, one after the other.
+    """Return the spec of the elements of two datasets together.
 
     Raises:
         TypeError: They cannot be elements of one dataset.
@@ -140,21 +140,21 @@ def _joined(a: Any, b: Any) -> Any:
 
 
 def _either(a: TensorShape, b: TensorShape) -> TensorShape:
-    """Return the shape that both have."""
+    """Return the shape that matches both."""
     if not (a.known and b.known and len(a) == len(b)):
         return TensorShape(None)
     return TensorShape(x if x == y else None for x, y in zip(a, b, strict=True))
 
 
-# --- Padded
+# --- Padding
 
 
 def padded_shapes(spec: Any, shapes: Any) -> Any:
-    """Return the shapes that elements are to be filled up to: in their structure, as far as it is known.
+    """Return the shapes to pad elements to, in the structure of the elements as far as it is known.
 
     Raises:
         TypeError: Elements are not tensors, or a shape is not made of whole numbers.
-        ValueError: The shapes are not for such elements.
+        ValueError: The shapes do not match the elements.
     """
     if any(isinstance(leaf, SparseTensorSpec | RaggedTensorSpec) for leaf in leaves(spec)):
         message = "padded_batch: expected tensors, found sparse or ragged ones\n  Use batch, or tf.sparse.to_dense."
@@ -168,14 +168,14 @@ def padded_shapes(spec: Any, shapes: Any) -> Any:
 
 
 def padding_values(spec: Any, fills: Any) -> None:
-    """See that values can fill up such elements."""
+    """Check that values can pad such elements."""
     if not isinstance(fills, tuple | dict):
-        fills = mapped(lambda _: fills, spec)
+        fills = map_leaves(lambda _: fills, spec)
     _for_each(spec, fills, "padding_values", _padding)
 
 
 def _for_each(spec: Any, given: Any, what: str, function: Any) -> Any:
-    """Return what a function makes of every leaf of a spec and what is given for it."""
+    """Apply a function to every leaf of a spec and the value that was passed for it."""
     if spec is UNKNOWN:
         return given
     found = type(given).__name__
@@ -216,7 +216,7 @@ def _padded_shape(spec: TensorSpec, given: Any) -> Any:
 
 
 def asked_shape(given: Any) -> tuple[int | None, ...]:
-    """Return a padded shape; None for a size that is as large as the largest."""
+    """Return a padded shape, with None for sizes that are those of the largest element."""
     if isinstance(given, Tensor) or hasattr(given, "__array__"):
         given = array_of(given, None).tolist()
     sizes = list(given) if isinstance(given, list | tuple) else [given]
@@ -240,7 +240,7 @@ def _padding(spec: TensorSpec, fill: Any) -> None:
 
 
 def filling(fill: Any, dtype: Any) -> Any:
-    """Return a value to fill up with as an array; Python's numbers are taken where they fit."""
+    """Return a padding value as an array; Python numbers are converted if they fit."""
     if isinstance(fill, Tensor) and fill.dtype != dtype:
         message = f"padded_batch: padding_values of {fill.dtype.name} for a component of {dtype.name}"
         raise TypeError(message)
@@ -248,9 +248,9 @@ def filling(fill: Any, dtype: Any) -> Any:
 
 
 def unfit(asked: Any, tensor: Tensor, sizes: tuple[int, ...]) -> Exception:
-    """Return the error about tensors that do not fit a padded shape.
+    """Return the error for tensors that do not fit a padded shape.
 
-    TensorFlow raises ValueError, when the step is built, for what it knows beforehand, and else another when it runs.
+    TensorFlow raises ValueError when the step is built for what it knows then, and DataLossError when it runs.
     """
     here = static_shape(tensor)
     if len(asked) != len(sizes):

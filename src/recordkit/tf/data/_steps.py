@@ -1,4 +1,7 @@
-"""Steps of pipelines for what tf.data does and pipelines do not."""
+"""Steps that pipelines do not have: those of tf.data, which continues after an element that failed.
+
+Caches on disk remember the steps before them by class name, so these names are part of a format.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ import numpy as np
 from recordkit.pipeline import (
     BatchStep,
     BufferShuffle,
+    CombinedSource,
     ElementBlock,
     EveryOne,
     Filter,
@@ -35,8 +39,8 @@ from recordkit.pipeline import (
 from recordkit.tf.tensors import Tensor, bool_
 
 from ._batches import batch_of, ragged_batches
-from ._elements import Failed, returned, shown, tensors
-from ._sources import Files, Kept, Packed
+from ._elements import Failed, shown, to_element, to_tensors
+from ._sources import Cache, Files, PackedPayloads
 from ._specs import UNKNOWN, joined, spec_of
 
 if TYPE_CHECKING:
@@ -51,12 +55,11 @@ _MOST = 256  # elements in a block
 
 @dataclass(frozen=True)
 class Call(Map):
-    """What a function makes of each element, as tf.data calls it."""
+    """Call the user's function with each element, as tf.data does."""
 
     def apply(self, piece: TracedElements, place: Place) -> TracedElements:
-        """Call the function with each element; a tuple is several arguments."""
         where = piece, place, "map"
-        made = [_called(self.function, returned, element, i, where) for i, element in enumerate(_listed(piece))]
+        made = [_called(self.function, to_element, element, i, where) for i, element in enumerate(_listed(piece))]
         return piece._replace(values=made)
 
     __str__ = Map.__str__
@@ -64,10 +67,9 @@ class Call(Map):
 
 @dataclass(frozen=True)
 class Make(Map):
-    """What a function of ours makes of each element, which it gets as it is."""
+    """Call one of our own functions with each element; failed ones pass through."""
 
     def apply(self, piece: TracedElements, place: Place) -> TracedElements:
-        """Call the function with each element."""
         return piece._replace(values=[self._made(element) for element in _listed(piece)])
 
     def _made(self, element: Any) -> Any:
@@ -83,10 +85,9 @@ class Make(Map):
 
 @dataclass(frozen=True)
 class Keep(Filter):
-    """The elements for which a function says yes, as tf.data calls it."""
+    """Keep the elements for which the user's function returns True, and failed ones."""
 
     def apply(self, piece: TracedElements, place: Place) -> TracedElements:
-        """Ask the function about each element; those that failed stay."""
         where, elements = (piece, place, "filter"), _listed(piece)
         made = [_called(self.function, _answer, element, i, where) for i, element in enumerate(elements)]
         kept = [i for i, answer in enumerate(made) if answer]
@@ -97,8 +98,8 @@ class Keep(Filter):
 
 
 def _answer(result: Any) -> bool:
-    """Return what a predicate has answered, which must be a bool: None, or a number, is a mistake."""
-    answer = tensors(result)
+    """Return the result of a predicate, which must be a scalar bool: None, or a number, is a mistake."""
+    answer = to_tensors(result)
     if not isinstance(answer, Tensor) or answer.dtype is not bool_ or answer.ndim:
         found = f"{answer.dtype.name} of shape {answer.shape}" if isinstance(answer, Tensor) else type(answer).__name__
         message = f"the predicate must return a scalar of bool, found {found}\n  Compare: n > 0, or text == b'yes'."
@@ -107,8 +108,8 @@ def _answer(result: Any) -> bool:
 
 
 def batched(elements: Any) -> Any:
-    """Return elements as one."""
-    return Tensor(elements.chunk) if isinstance(elements, Packed) else batch_of(elements)
+    """Return elements as a batch."""
+    return Tensor(elements.chunk) if isinstance(elements, PackedPayloads) else batch_of(elements)
 
 
 def _listed(piece: TracedElements) -> list[Any]:
@@ -116,7 +117,7 @@ def _listed(piece: TracedElements) -> list[Any]:
 
 
 def _called(function: Any, result: Any, element: Any, i: int, where: tuple[TracedElements, Place, str]) -> Any:
-    """Return what a function makes of an element, or what went wrong."""
+    """Return the result of the user's function for an element, or the failure."""
     if isinstance(element, Failed):
         return element
     try:
@@ -127,14 +128,14 @@ def _called(function: Any, result: Any, element: Any, i: int, where: tuple[Trace
 
 
 def arguments(element: Any) -> tuple[Any, ...]:
-    """Return what a function is called with."""
-    given = tensors(element)
+    """Return the arguments for the user's function: an element, or the items of a tuple."""
+    given = to_tensors(element)
     return tuple(given) if isinstance(given, tuple) and not hasattr(given, "_fields") else (given,)
 
 
 @dataclass(frozen=True)
 class Shuffle(BufferShuffle):
-    """A random one of `buffer` elements, in whose place comes the next.
+    """Shuffle with a buffer.
 
     Attributes:
         again: Whether each epoch has an order of its own.
@@ -143,7 +144,6 @@ class Shuffle(BufferShuffle):
     again: bool = True
 
     def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
-        """Yield shuffled blocks."""
 
         def listed(before: Mark, _: int) -> Blocks:
             with closing(upstream(before, epoch)) as blocks:
@@ -153,28 +153,28 @@ class Shuffle(BufferShuffle):
         return super().run(listed, mark, epoch if self.again else 0)
 
     def __str__(self) -> str:
-        return f"Shuffle({self.buffer})"  # whatever the seed, which may be drawn: a cache is none the worse for another
+        return f"Shuffle({self.buffer})"  # without the seed, which may be random: a cache is valid for any
 
 
 @dataclass(frozen=True, kw_only=True)
-class Passed(StepRepr):
-    """What a generator makes of elements that come one after the other.
+class GeneratorStep(StepRepr):
+    """A step that a Python generator carries out, element by element.
 
     Attributes:
-        most: How many of them a block has at most.
+        most: How many elements a block has at most.
     """
 
     most: int = _MOST
 
-    def making(self, elements: Iterator[Any]) -> Iterator[Any]:
-        """Yield what becomes of elements."""
+    def transform(self, elements: Iterator[Any]) -> Iterator[Any]:
+        """Yield the elements that these become."""
         raise NotImplementedError
 
     def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
-        """Yield it in blocks. What was known at a mark is only known from the beginning."""
+        """Yield them in blocks. To resume at a mark, all elements before it are made again."""
         given, at = mark or 0, 0
         with closing(upstream(None, epoch)) as blocks:
-            for values in gathered(self.making(element for element, _ in each(blocks)), self.most):
+            for values in gathered(self.transform(element for element, _ in each(blocks)), self.most):
                 count = len(values)
                 if at + count > given:
                     numbers = range(at + 1, at + count + 1)
@@ -183,18 +183,19 @@ class Passed(StepRepr):
 
 
 @dataclass(frozen=True)
-class Alike(Passed):
-    """Elements of several datasets, which must be alike though that is not known before they are made."""
+class Alike(GeneratorStep):
+    """Check that the elements of several datasets are alike, if that was not known before they ran."""
 
-    def making(self, elements: Iterator[Any]) -> Iterator[Any]:
-        """Yield the elements; one that is not like those before it has failed."""
+    def transform(self, elements: Iterator[Any]) -> Iterator[Any]:
         known = UNKNOWN
         for element in elements:
             if isinstance(element, Failed):
                 yield element
                 continue
             try:
-                known = spec_of(tensors(element)) if known is UNKNOWN else joined(known, spec_of(tensors(element)))
+                known = (
+                    spec_of(to_tensors(element)) if known is UNKNOWN else joined(known, spec_of(to_tensors(element)))
+                )
             except TypeError as error:
                 yield Failed(error)
                 continue
@@ -202,13 +203,12 @@ class Alike(Passed):
 
 
 @dataclass(frozen=True)
-class Raised(Passed):
-    """Elements as a cache keeps them. What went wrong is raised, behind the elements before it."""
+class Raised(GeneratorStep):
+    """Convert elements to the form that a cache keeps; a failed one raises, after the elements before it."""
 
     function: Callable[[Any], Any]
 
-    def making(self, elements: Iterator[Any]) -> Iterator[Any]:
-        """Yield what is kept of each."""
+    def transform(self, elements: Iterator[Any]) -> Iterator[Any]:
         return map(self.function, elements)
 
     def __str__(self) -> str:
@@ -216,14 +216,13 @@ class Raised(Passed):
 
 
 @dataclass(frozen=True)
-class Gathered(Passed):
-    """Lists of `size` elements. One that failed ends the list it would be in, which is lost, as TensorFlow has it."""
+class Gathered(GeneratorStep):
+    """Collect lists of `size` elements. A failed element discards the list it interrupts, as in TensorFlow."""
 
     size: int
     drop_last: bool = False
 
-    def making(self, elements: Iterator[Any]) -> Iterator[Any]:
-        """Yield lists, and what failed."""
+    def transform(self, elements: Iterator[Any]) -> Iterator[Any]:
         held: list[Any] = []
         for element in elements:
             if isinstance(element, Failed):
@@ -238,38 +237,36 @@ class Gathered(Passed):
             yield held
 
 
-def grouped(pipe: Pipeline, size: int, drop_last: bool, *, fused: bool) -> Pipeline:
-    """Return lists of elements.
+def group(pipe: Pipeline, size: int, drop_last: bool, *, fused: bool) -> Pipeline:
+    """Return a pipeline of lists of elements.
 
-    Where `map` comes right before `batch`, TensorFlow does both as one step, where one that failed takes a place.
+    TensorFlow fuses `map` with a `batch` right after it; then a failed element counts as one of its batch.
     """
     counted = fused and isinstance(pipe.steps[-1] if pipe.steps else pipe.source, Call | Files)
     return pipe.with_step(BatchStep(size, drop_last, lists=True) if counted else Gathered(size, drop_last))
 
 
 @dataclass(frozen=True)
-class Ragged(Passed):
-    """Lists of elements as batches that are ragged where shapes differ."""
+class Ragged(GeneratorStep):
+    """Make batches of lists of elements, ragged where shapes differ."""
 
     dtype: Any
 
-    def making(self, elements: Iterator[Any]) -> Iterator[Any]:
-        """Yield batches."""
+    def transform(self, elements: Iterator[Any]) -> Iterator[Any]:
         return ragged_batches(elements, self.dtype)
 
 
 @dataclass(frozen=True)
-class Interleave(Passed):
-    """The elements of what each element opens to: `block` of each in turn, `cycle` of them at a time.
+class Interleave(GeneratorStep):
+    """Open each element as a dataset, and take `block` elements of each in turn, from `cycle` of them at a time.
 
-    As TensorFlow does: where one has ended the next has its turn, and a new one is opened in its place when it is the
-    turn of that place again.
+    As in TensorFlow, when a dataset ends the next one has its turn, and its slot is filled when its turn comes again.
 
     Attributes:
-        function: The user's.
+        function: The user's function, which returns a dataset.
         opened: Returns an iterator, which can be closed, for that function, an element, and how to read it.
-        ahead: Whether each is read ahead.
-        tolerant: Whether damage is passed over.
+        ahead: Whether each dataset is read ahead.
+        tolerant: Whether damaged records are skipped.
     """
 
     function: Callable[..., Any]
@@ -279,8 +276,7 @@ class Interleave(Passed):
     ahead: bool = False
     tolerant: bool = False
 
-    def making(self, elements: Iterator[Any]) -> Iterator[Any]:
-        """Yield all elements."""
+    def transform(self, elements: Iterator[Any]) -> Iterator[Any]:
         places: list[Any] = [None] * self.cycle
         at, more = 0, True
         try:
@@ -289,7 +285,7 @@ class Interleave(Passed):
                     element = next(elements, None)
                     if isinstance(element, Failed):
                         yield element
-                        continue  # the next one has its place
+                        continue  # the next element gets its slot
                     more = element is not None
                     places[at] = self._open(element) if more else None
                 if places[at] is not None and (yield from _some(places[at], self.block)) < self.block:
@@ -302,7 +298,7 @@ class Interleave(Passed):
                     place.close()
 
     def _open(self, element: Any) -> Any:
-        """Return the elements that one opens to; what went wrong is the only one."""
+        """Return the elements of the dataset that an element opens; if that fails, the failure alone."""
         try:
             return self.opened(self.function, shown(element), ahead=self.ahead, tolerant=self.tolerant, most=self.most)
         except Exception as error:
@@ -313,7 +309,7 @@ class Interleave(Passed):
 
 
 def _some(elements: Iterator[Any], count: int) -> Generator[Any, None, int]:
-    """Yield so many elements, and return how many there were; what goes wrong is the last of them."""
+    """Yield up to `count` elements, and return how many there were; an error becomes the last one."""
     given = 0
     try:
         for element in islice(elements, count):
@@ -327,13 +323,12 @@ def _some(elements: Iterator[Any], count: int) -> Generator[Any, None, int]:
 
 @dataclass(frozen=True)
 class Good(StepRepr):
-    """The elements that have not failed."""
+    """Drop failed elements."""
 
     log: bool = False
     keeps = False
 
     def apply(self, piece: TracedElements, place: Place) -> TracedElements:
-        """Leave the others out."""
         elements = _listed(piece)
         failed = [i for i, element in enumerate(elements) if isinstance(element, Failed)]
         for i in failed if self.log else ():
@@ -344,10 +339,9 @@ class Good(StepRepr):
 
 @dataclass(frozen=True)
 class First(TakeStep):
-    """The first elements. Those that failed come along, and are not counted."""
+    """Take the first elements. Failed ones pass through uncounted."""
 
     def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
-        """Yield blocks until there are enough."""
         before, given = mark or (None, 0)
         if given >= self.elements:
             return
@@ -365,10 +359,9 @@ class First(TakeStep):
 
 @dataclass(frozen=True)
 class Past(SkipStep):
-    """All but the first elements. Those that failed come along, and are not counted."""
+    """Skip the first elements. Failed ones pass through uncounted."""
 
     def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
-        """Yield what comes behind them, and what failed among them."""
         before, left = mark or (None, self.elements)
         with closing(upstream(before, epoch)) as blocks:
             for block in blocks:
@@ -387,13 +380,12 @@ class Past(SkipStep):
 
 @dataclass(frozen=True)
 class Every(EveryOne):
-    """Element `first`, and from there every `step`-th. Those that failed come along.
+    """Take element `first`, and from there every `step`-th. Failed ones pass through.
 
-    As TensorFlow does: where one fails among those that are passed over, passing over begins anew.
+    As in TensorFlow, a failure among the skipped elements restarts the skipping.
     """
 
     def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
-        """Yield those elements."""
         before, gap, left = mark or (None, self.first, self.first)
         with closing(upstream(before, epoch)) as blocks:
             for block in blocks:
@@ -410,45 +402,45 @@ class Every(EveryOne):
 
 
 def _counts(values: Any, given: int) -> Sequence[int]:
-    """Return for each element how many have not failed until then, that one included."""
+    """Return for each element how many have not failed, up to and including it."""
     if not isinstance(values, list):
         return range(given + 1, given + len(values) + 1)
     return list(accumulate((not isinstance(value, Failed) for value in values), initial=given))[1:]
 
 
-def ignoring(pipe: Pipeline, good: Good) -> Pipeline:
-    """Return a pipeline whose files are read through damage, and whose caches leave out what failed."""
+def ignore_failures(pipe: Pipeline, good: Good) -> Pipeline:
+    """Return a pipeline that skips damaged records in files, and drops failed elements before it caches them."""
     steps = tuple(replace(step, tolerant=True) if isinstance(step, Interleave) else step for step in pipe.steps)
     source: Any = pipe.source
     if isinstance(source, Files):
         source = replace(source, tolerant=True)
-    elif hasattr(source, "joint"):  # of several pipelines
-        pipes = tuple(ignoring(each, good) for each in source.joint.pipes)
+    elif isinstance(source, CombinedSource):
+        pipes = tuple(ignore_failures(each, good) for each in source.joint.pipes)
         source = replace(source, joint=replace(source.joint, pipes=pipes))
-    elif isinstance(source, Kept):
+    elif isinstance(source, Cache):
         made: Any = source.upstream
-        *before, raising = ignoring(made, good).steps
-        source = replace(source, upstream=replace(ignoring(made, good), steps=(*before, good, raising)))
+        *before, raising = ignore_failures(made, good).steps
+        source = replace(source, upstream=replace(ignore_failures(made, good), steps=(*before, good, raising)))
     return replace(pipe, source=source, steps=steps)
 
 
-def limited(pipe: Pipeline, few: int) -> Pipeline:
-    """Return a pipeline that makes `few` elements at a time, so that no more are made than were asked for."""
+def limit_blocks(pipe: Pipeline, few: int) -> Pipeline:
+    """Return a pipeline that makes only `few` elements at a time, so that it does not run too far ahead."""
     steps: list[Any] = []
     for step in reversed(pipe.steps):
-        steps.insert(0, replace(step, most=min(few, _MOST)) if isinstance(step, Passed) else step)
+        steps.insert(0, replace(step, most=min(few, _MOST)) if isinstance(step, GeneratorStep) else step)
         few *= step.size if isinstance(step, BatchStep | Gathered) else 1
     source: Any = pipe.source
     if isinstance(source, Files | GeneratorSource):
         source = replace(source, most=few)
-    elif hasattr(source, "joint"):
-        pipes = tuple(limited(each, few) for each in source.joint.pipes)
+    elif isinstance(source, CombinedSource):
+        pipes = tuple(limit_blocks(each, few) for each in source.joint.pipes)
         source = replace(source, joint=replace(source.joint, pipes=pipes))
-    elif isinstance(source, Kept):
-        source = replace(source, upstream=limited(source.upstream, few), most=few)
+    elif isinstance(source, Cache):
+        source = replace(source, upstream=limit_blocks(source.upstream, few), most=few)
     return replace(pipe, source=source, steps=tuple(steps))
 
 
-def fixed(seed: int | None) -> int:
-    """Return a seed: the one that was given, or any."""
+def fixed_seed(seed: int | None) -> int:
+    """Return the seed, or a random one."""
     return int(np.random.default_rng().integers(1 << 62)) if seed is None else int(seed)

@@ -1,4 +1,4 @@
-"""`tf.data.experimental`: what tf.data had there before it had it itself, and the writer of whole datasets."""
+"""`tf.data.experimental`: earlier names of what tf.data now has, and a writer for whole datasets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "TFRecordW
 
 
 class TFRecordWriter:
-    """Writes the strings of a dataset to a file, which appears when it is whole.
+    """Writes the strings of a dataset to a file, which appears once it is complete.
 
     Args:
         filename: The file.
@@ -56,12 +56,12 @@ def _described(element: Any) -> str:
 
 
 def cardinality(dataset: Dataset) -> Tensor:
-    """Return how many elements there are; -1 for no end, and -2 if nobody knows."""
+    """Return the number of elements; -1 if they are infinite, -2 if it is unknown."""
     return dataset.cardinality()
 
 
 def ignore_errors(log_warning: bool = False) -> Callable[[Dataset], Dataset]:
-    """Return a function for `Dataset.apply` that leaves out elements which cannot be made."""
+    """Return a function for `Dataset.apply` that drops elements which fail."""
     return lambda dataset: dataset.ignore_errors(log_warning)
 
 
