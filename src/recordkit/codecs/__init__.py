@@ -3,26 +3,18 @@
 Nothing here knows records.
 """
 
-from ._gzip import Compression, ZlibStream, compress_member, library_name, looks_compressed
-from ._gzip_members import Member, inflate_member, members_of
-from ._gzip_salvage import Gap, segments
-from ._inflate import Inflated, all_zeros, foreign_library_name, most_payload
-from ._seek import Checkpoints
-
-__all__ = [
-    "Checkpoints",
-    "Compression",
-    "Gap",
-    "Inflated",
-    "Member",
-    "ZlibStream",
-    "all_zeros",
-    "compress_member",
-    "foreign_library_name",
-    "inflate_member",
-    "library_name",
-    "looks_compressed",
-    "members_of",
-    "most_payload",
-    "segments",
-]
+from ._gzip import Compression as Compression
+from ._gzip import ZlibStream as ZlibStream
+from ._gzip import compress_member as compress_member
+from ._gzip import library_name as library_name
+from ._gzip import looks_compressed as looks_compressed
+from ._gzip_members import Member as Member
+from ._gzip_members import inflate_member as inflate_member
+from ._gzip_members import members_of as members_of
+from ._gzip_salvage import Gap as Gap
+from ._gzip_salvage import segments as segments
+from ._inflate import Inflated as Inflated
+from ._inflate import all_zeros as all_zeros
+from ._inflate import foreign_library_name as foreign_library_name
+from ._inflate import most_payload as most_payload
+from ._seek import Checkpoints as Checkpoints

@@ -1,11 +1,6 @@
 """Find: from what the user names to the files of a dataset."""
 
-from ._locate import Located, locate
-from ._shard_names import is_named_so, reason_left_out
-
-__all__ = [
-    "Located",
-    "is_named_so",
-    "locate",
-    "reason_left_out",
-]
+from ._locate import Located as Located
+from ._locate import locate as locate
+from ._shard_names import is_named_so as is_named_so
+from ._shard_names import reason_left_out as reason_left_out

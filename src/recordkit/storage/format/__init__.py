@@ -1,55 +1,33 @@
 """Format: the files that lie next to the records, and the names of all files of a dataset."""
 
-from ._facts import new_digest
-from ._index import BLOCK, Fingerprint, Index, IndexBuilder, OtherFile
-from ._manifest import MOST_INFLATED, SHARD, Manifest, Shard, is_possible
-from ._names import (
-    SIDE,
-    appended_name,
-    inside,
-    is_lone_file,
-    manifest_of,
-    set_name,
-    shard_name,
-    side_of,
-    staging_of,
-    suffix,
-    target_of,
-    targets_of,
-)
-from ._quarantine import BadRow, Lost, read_quarantine, to_line
-from .side_json import Unlike, anything, read_small, to_bytes
-
-__all__ = [
-    "BLOCK",
-    "MOST_INFLATED",
-    "SHARD",
-    "SIDE",
-    "BadRow",
-    "Fingerprint",
-    "Index",
-    "IndexBuilder",
-    "Lost",
-    "Manifest",
-    "OtherFile",
-    "Shard",
-    "Unlike",
-    "anything",
-    "appended_name",
-    "inside",
-    "is_lone_file",
-    "is_possible",
-    "manifest_of",
-    "new_digest",
-    "read_quarantine",
-    "read_small",
-    "set_name",
-    "shard_name",
-    "side_of",
-    "staging_of",
-    "suffix",
-    "target_of",
-    "targets_of",
-    "to_bytes",
-    "to_line",
-]
+from ._facts import new_digest as new_digest
+from ._index import BLOCK as BLOCK
+from ._index import Fingerprint as Fingerprint
+from ._index import Index as Index
+from ._index import IndexBuilder as IndexBuilder
+from ._index import OtherFile as OtherFile
+from ._manifest import MOST_INFLATED as MOST_INFLATED
+from ._manifest import SHARD as SHARD
+from ._manifest import Manifest as Manifest
+from ._manifest import Shard as Shard
+from ._manifest import is_possible as is_possible
+from ._names import SIDE as SIDE
+from ._names import appended_name as appended_name
+from ._names import inside as inside
+from ._names import is_lone_file as is_lone_file
+from ._names import manifest_of as manifest_of
+from ._names import set_name as set_name
+from ._names import shard_name as shard_name
+from ._names import side_of as side_of
+from ._names import staging_of as staging_of
+from ._names import suffix as suffix
+from ._names import target_of as target_of
+from ._names import targets_of as targets_of
+from ._quarantine import BadRow as BadRow
+from ._quarantine import Lost as Lost
+from ._quarantine import read_quarantine as read_quarantine
+from ._quarantine import to_line as to_line
+from .side_json import Unlike as Unlike
+from .side_json import anything as anything
+from .side_json import read_small as read_small
+from .side_json import to_bytes as to_bytes

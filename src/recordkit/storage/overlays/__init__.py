@@ -1,39 +1,19 @@
 """Overlays: added fields, hidden fields and deletions, kept next to the records they change."""
 
-from ._lone_file import file_to_change, file_with_overlays, merge_shared
-from ._overlay import (
-    AFTER,
-    Base,
-    Layer,
-    forget,
-    is_other,
-    layer_facts,
-    layers_of,
-    layers_over,
-    new_layer,
-    remove_layer,
-    schema_through,
-    schema_with,
-    settle,
-    write_layer,
-)
-
-__all__ = [
-    "AFTER",
-    "Base",
-    "Layer",
-    "file_to_change",
-    "file_with_overlays",
-    "forget",
-    "is_other",
-    "layer_facts",
-    "layers_of",
-    "layers_over",
-    "merge_shared",
-    "new_layer",
-    "remove_layer",
-    "schema_through",
-    "schema_with",
-    "settle",
-    "write_layer",
-]
+from ._lone_file import file_to_change as file_to_change
+from ._lone_file import file_with_overlays as file_with_overlays
+from ._lone_file import merge_shared as merge_shared
+from ._overlay import AFTER as AFTER
+from ._overlay import Base as Base
+from ._overlay import Layer as Layer
+from ._overlay import forget as forget
+from ._overlay import is_other as is_other
+from ._overlay import layer_facts as layer_facts
+from ._overlay import layers_of as layers_of
+from ._overlay import layers_over as layers_over
+from ._overlay import new_layer as new_layer
+from ._overlay import remove_layer as remove_layer
+from ._overlay import schema_through as schema_through
+from ._overlay import schema_with as schema_with
+from ._overlay import settle as settle
+from ._overlay import write_layer as write_layer

@@ -1,34 +1,22 @@
 """Read: one file of records, sound or damaged."""
 
-from ._damage import Damage
-from ._explain import advice_of, diagnosed, unstable_words
-from ._fetch import InMemory, fetch, fetch_later
-from ._file_kind import compression_of
-from ._record_file import RecordFile
-from ._record_index import beside, check_fits, find_beside
-from ._salvage import Passed, walk, walk_checking
-from ._streams import MemberStream, Sequential, Stream
-from ._text_index import read_text_index, write_text_index
-
-__all__ = [
-    "Damage",
-    "InMemory",
-    "MemberStream",
-    "Passed",
-    "RecordFile",
-    "Sequential",
-    "Stream",
-    "advice_of",
-    "beside",
-    "check_fits",
-    "compression_of",
-    "diagnosed",
-    "fetch",
-    "fetch_later",
-    "find_beside",
-    "read_text_index",
-    "unstable_words",
-    "walk",
-    "walk_checking",
-    "write_text_index",
-]
+from ._damage import Damage as Damage
+from ._explain import advice_of as advice_of
+from ._explain import diagnosed as diagnosed
+from ._explain import unstable_words as unstable_words
+from ._fetch import InMemory as InMemory
+from ._fetch import fetch as fetch
+from ._fetch import fetch_later as fetch_later
+from ._file_kind import compression_of as compression_of
+from ._record_file import RecordFile as RecordFile
+from ._record_index import beside as beside
+from ._record_index import check_fits as check_fits
+from ._record_index import find_beside as find_beside
+from ._salvage import Passed as Passed
+from ._salvage import walk as walk
+from ._salvage import walk_checking as walk_checking
+from ._streams import MemberStream as MemberStream
+from ._streams import Sequential as Sequential
+from ._streams import Stream as Stream
+from ._text_index import read_text_index as read_text_index
+from ._text_index import write_text_index as write_text_index

@@ -1,55 +1,26 @@
 """Staging: the hidden folder in which a dataset is made, its locks, and the journal of what is to be published."""
 
-from ._change_lock import WAIT, changing, changing_target
-from ._journal import (
-    MANIFEST,
-    NAME,
-    Facts,
-    Journal,
-    Kind,
-    folder_facts,
-    is_free,
-    lacks_side_files,
-    lone_manifest,
-    sampled_facts,
-    up_to,
-)
-from ._parts import (
-    Lock,
-    Part,
-    check_folder,
-    claim_parts,
-    is_foreign,
-    load_run,
-    number_of,
-    part_folder,
-    part_folders,
-    put_away,
-)
-
-__all__ = [
-    "MANIFEST",
-    "NAME",
-    "WAIT",
-    "Facts",
-    "Journal",
-    "Kind",
-    "Lock",
-    "Part",
-    "changing",
-    "changing_target",
-    "check_folder",
-    "claim_parts",
-    "folder_facts",
-    "is_foreign",
-    "is_free",
-    "lacks_side_files",
-    "load_run",
-    "lone_manifest",
-    "number_of",
-    "part_folder",
-    "part_folders",
-    "put_away",
-    "sampled_facts",
-    "up_to",
-]
+from ._change_lock import WAIT as WAIT
+from ._change_lock import changing as changing
+from ._change_lock import changing_target as changing_target
+from ._journal import MANIFEST as MANIFEST
+from ._journal import NAME as NAME
+from ._journal import Facts as Facts
+from ._journal import Journal as Journal
+from ._journal import Kind as Kind
+from ._journal import folder_facts as folder_facts
+from ._journal import is_free as is_free
+from ._journal import lacks_side_files as lacks_side_files
+from ._journal import lone_manifest as lone_manifest
+from ._journal import sampled_facts as sampled_facts
+from ._journal import up_to as up_to
+from ._parts import Lock as Lock
+from ._parts import Part as Part
+from ._parts import check_folder as check_folder
+from ._parts import claim_parts as claim_parts
+from ._parts import is_foreign as is_foreign
+from ._parts import load_run as load_run
+from ._parts import number_of as number_of
+from ._parts import part_folder as part_folder
+from ._parts import part_folders as part_folders
+from ._parts import put_away as put_away
