@@ -1,9 +1,8 @@
-"""Layers: what was changed about records without touching them. Fields added, fields hidden, records deleted.
+"""Layers: changes to records that do not touch them. Fields added, fields hidden, records deleted.
 
-A layer is a folder, `_recordkit/overlays/<number>-<name>`, with a manifest of its own; it appears whole or not at all.
-Added fields are plain TFRecords of Examples that hold them alone: a file for each file of the base, and a record for
-each of its records. A layer is bound to the base by digest, and refuses a base that has changed. It is written down in
-docs/format/overlays.md.
+A layer is a folder, `_recordkit/overlays/<number>-<name>`, with a manifest of its own; it is complete or absent. Added
+fields are plain TFRecords of Examples that hold nothing else: one file per file of the base, and one record per record.
+A layer is bound to its base by digests, and refuses a changed base. docs/format/overlays.md defines the format.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
 
 
 KEY: Final = "recordkit.layer"  # of a manifest's metadata
-AFTER: Final = "after"  # of an entry of a lineage: what a lone file held before more was appended
+AFTER: Final = "after"  # in an entry of a lineage: what a lone file held before records were appended
 _NUMBERED: Final = re.compile(r"(\d+)-.+")
 _FACTS: Final = declare.Declared(
     "overlay",
@@ -69,7 +68,7 @@ _FACTS: Final = declare.Declared(
     ),
     "Restore it, remove it to do without, or open without: overlays=False.",
 )
-_TICK: Final = 20_000_000  # nanoseconds, more than one of any clock that gives files their times
+_TICK: Final = 20_000_000  # nanoseconds; longer than a tick of any clock used for file times
 _SECOND: Final = 1_000_000_000
 _PIECES, _PIECE = 16, 4096
 
@@ -81,10 +80,10 @@ class Base:
     Attributes:
         name: The file's name.
         digest: Of its records.
-        records: How many they were.
+        records: Their number.
         size: Of the file.
-        changed_at: When it was last changed, in nanoseconds; the same time saves a look at all its records.
-        sample: The checksum of some of its bytes; None where an earlier version wrote the layer.
+        changed_at: Its modification time in nanoseconds; if that is unchanged, its records need not be read.
+        sample: The checksum of some of its bytes; None if an earlier version wrote the layer.
     """
 
     name: str
@@ -96,25 +95,25 @@ class Base:
 
     @classmethod
     def of(cls, file: RecordFile) -> Base:
-        """Return what binds a layer to a file."""
+        """Return the facts that bind a layer to a file."""
         local = file.local
         assert local is not None
         facts = local.path.stat()
         if file.shard is not None and facts.st_mtime_ns > _manifest_time(local.path):
-            file = RecordFile(LocalFile(local.path))  # the manifest speaks of what was there before
+            file = RecordFile(LocalFile(local.path))  # the manifest describes an earlier file
         return cls(
             local.path.name, file.digest, file.count, facts.st_size, facts.st_mtime_ns, sample_of(LocalFile(local.path))
         )
 
     def is_start_of(self, path: Path) -> bool:
-        """Tell whether a lone file is the one that this was, with more records that were appended to it."""
+        """Tell whether a lone file is this one with more records appended."""
         manifest, shard = lone_shard(path)
         if manifest is None or shard is None:
             return False
         return {"records": self.records, "digest": self.digest} in [of.get(AFTER) for of in manifest.lineage]
 
     def is_gone(self, path: Path) -> bool:
-        """Tell whether another lone file was written in the place of this one, with a manifest of its own."""
+        """Tell whether this lone file was replaced with another one that has a manifest of its own."""
         facts = path.stat()
         if (facts.st_size, facts.st_mtime_ns) == (self.size, self.changed_at):
             return False
@@ -123,43 +122,43 @@ class Base:
 
 
 def sample_of(file: ByteFile) -> str:
-    """Return the checksum of 16 pieces of a file that lie evenly over it; of all of it up to 64 KiB."""
+    """Return the checksum of 16 evenly spaced pieces of a file; they cover all of it up to 64 KiB."""
     last = max(0, file.size - _PIECE)
     pieces = [file.read_at(last * part // (_PIECES - 1), _PIECE) for part in range(_PIECES)]
     return f"{_core.crc32c(b''.join(pieces)):08x}"
 
 
 def lone_shard(path: Path) -> tuple[Manifest | None, Shard | None]:
-    """Return the manifest of a lone file and what it says of it, None twice if it is not of the file that is there."""
+    """Return a lone file's manifest and its entry there; None twice if the manifest is for an earlier file."""
     where = lone_manifest(path)
     manifest = Manifest.load(where)
     if manifest is None or len(manifest.shards) != 1 or manifest.shards[0].bytes != path.stat().st_size:
         return None, None
     (shard,) = manifest.shards
-    # The manifest gets its name after the file has got its bytes.
+    # The manifest is renamed into place after the file has its bytes.
     if path.stat().st_mtime_ns > where.stat().st_ctime_ns and RecordFile(LocalFile(path)).digest != shard.digest:
         return None, None
     return manifest, shard
 
 
 def _manifest_time(path: Path) -> int:
-    """Return when the manifest that rules a file was last changed."""
+    """Return when the manifest that covers a file was last changed."""
     manifests = manifest_of(path.parent, lone=False), manifest_of(path, lone=True)
     return max((manifest.stat().st_mtime_ns for manifest in manifests if manifest.is_file()), default=0)
 
 
 @dataclass(frozen=True)
 class Layer:
-    """One change to records that are not touched by it.
+    """One change that leaves the records themselves alone.
 
     Attributes:
         path: Its folder.
         schema: The fields it adds.
         base: What it is bound to, by file name.
         files: The files with the added fields, by name of the base's file.
-        hides: The fields that are not seen through it, those that it replaces included.
-        deleted: The numbers of deleted records, in rising order, by name of the base's file.
-        home: The folder of the base, for a layer that is kept there; None for one that is kept elsewhere.
+        hides: The fields that readers no longer see, including those that it replaces.
+        deleted: The numbers of deleted records in ascending order, by name of the base's file.
+        home: The folder of the base, if the layer is kept there; None if it is kept elsewhere.
     """
 
     path: Path
@@ -172,10 +171,10 @@ class Layer:
 
     @classmethod
     def load(cls, path: Path, home: Path | None = None) -> Layer:
-        """Return the layer in a folder, which is kept with the files of `home` or elsewhere.
+        """Load the layer in a folder. `home` is the folder of its base, or None if the layer is kept elsewhere.
 
         Raises:
-            StorageError: It is none.
+            StorageError: There is no layer in this folder, or it is damaged.
         """
         where = manifest_of(path, lone=False)
         manifest = Manifest.load(where)
@@ -202,7 +201,7 @@ class Layer:
         return layer
 
     def _check_fits(self, where: Path, facts: Mapping[str, Any], manifest: Manifest) -> None:
-        """Raise if the parts of the manifest do not belong together."""
+        """Raise if the parts of the manifest contradict each other."""
         words = None
         if len(self.base) < len(facts["base"]):
             words = "base: expected every file once, found one twice"
@@ -224,7 +223,7 @@ class Layer:
         return StorageError(message, path=file.name)
 
     def _check_own(self, file: RecordFile) -> None:
-        """Raise if a file of this layer is not the one that was written, cut or changed places with another."""
+        """Raise if a file of this layer was changed, truncated or swapped with another."""
         local, shard = file.local, file.shard
         assert local is not None
         assert shard is not None
@@ -236,18 +235,18 @@ class Layer:
             raise self._damaged(file, words) from None
         if facts.st_size != shard.bytes:
             raise self._damaged(file, f"expected {shard.bytes} bytes, found {facts.st_size}")
-        # Whatever happened to it behind our back happened after the manifest was written, or before all was copied:
-        # then the index beside it is not of this file.
+        # Others can have changed it only after the manifest was written, or before everything was copied; in that case
+        # the index next to it is not for this file.
         written = manifest_of(self.path, lone=False).stat().st_ctime_ns
         untouched = facts.st_ctime_ns < written and find_beside(local, file.compression) is not None  # see `settle`
         if not untouched and RecordFile(LocalFile(local.path)).digest != shard.digest:
             raise self._damaged(file, "these are not the records that were written")
 
     def check(self, file: RecordFile) -> None:
-        """Raise if a file of the base is not what this layer was made for.
+        """Check that a file of the base is what this layer was made for.
 
         Raises:
-            StorageError: The file has changed, or is none of those.
+            StorageError: The file has changed, or does not belong to the base.
         """
         local = file.local
         assert local is not None
@@ -265,7 +264,7 @@ class Layer:
         except CorruptRecordError:
             if not same:
                 raise
-            return  # it rotted where it lies: reading tells of the damage, or skips it where that was asked for
+            return  # damaged in place: reading reports the damage, or skips it if asked to
         if changed:
             message = (
                 f"{file.name}: the file has changed since the overlay {self.path.name} was made for it\n"
@@ -274,7 +273,7 @@ class Layer:
             raise StorageError(message, path=file.name)
 
     def unknown(self, name: str) -> StorageError:
-        """Return the error for a file that this layer is not for."""
+        """Return the error for a file that this layer does not apply to."""
         added, hidden = listed(self.schema.names), listed(sorted(self.hides))
         todo = f"add {added} to" if added else f"drop {hidden} from"
         message = (
@@ -284,25 +283,25 @@ class Layer:
         return StorageError(message, path=name)
 
     def knows(self, path: Path) -> bool:
-        """Tell whether this layer is for the file of this name."""
+        """Tell whether this layer applies to a file."""
         return self._bound(path) is not None
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """All its folders; those that are several lone files' have one for each file."""
+        """Its folder; if it is the same change to several lone files, one folder per file."""
         return (self.path,)
 
     def _bound(self, path: Path) -> Base | None:
-        """Return what this layer knows of a file, None if it is not for it."""
+        """Return what this layer knows of a file; None if it does not apply to it."""
         return self.base.get(path.name) if self.home in (None, path.parent) else None
 
     def covers(self, file: RecordFile) -> int:
-        """Return how many records of a file, from its first on, this layer is for.
+        """Return to how many records at the start of a file this layer applies.
 
-        Those behind them were appended when the layer was there: they hold themselves what is seen of them.
+        The others were appended after the layer was made, and contain everything that readers see.
 
         Raises:
-            StorageError: The file has changed otherwise, or is none of those.
+            StorageError: The file has changed in another way, or does not belong to the base.
         """
         local = file.local
         assert local is not None
@@ -320,34 +319,34 @@ class Layer:
 
     @property
     def alters(self) -> bool:
-        """Whether other fields are seen through it than without."""
+        """Whether it changes which fields readers see."""
         return bool(self.schema.names or self.hides)
 
     def _is_surely(self, bound: Base, file: LocalFile, placed_at: int) -> bool:
-        """Tell whether a file of the base's size and time need not be looked at further.
+        """Tell whether a file with the base's size and time is certainly the same.
 
         Args:
             bound: What is known of it.
             file: The file.
-            placed_at: When the system says that it was put there or changed, which no program can set.
+            placed_at: Its last status change (`st_ctime`), which no program can set.
         """
-        # A file that changed twice within a tick of the clock has one time, before the layer was made and after.
+        # A file that changed twice within a tick of the clock, before and after the layer was made, has one time.
         written = manifest_of(self.path, lone=False).stat().st_ctime_ns - _TICK
         if max(placed_at, bound.changed_at) < written:
             return True
-        # It was copied together with its time, or replaced. A whole second was set by a tool, on many files alike.
+        # It was copied together with its time, or replaced. Tools that set times set whole seconds on many files alike.
         kept = bound.changed_at < written and bound.changed_at % _SECOND != 0
         return kept and bound.sample in (None, sample_of(file))
 
     @property
     def name(self) -> str:
-        """What it adds, hides or deletes, in a word."""
+        """What it adds, hides or deletes, in short."""
         return self.path.name.partition("-")[2] or self.path.name
 
     def is_for(self, paths: Iterable[Path], shards: Container[str] = ()) -> bool:
-        """Tell whether this layer is for one of some files, or for others of the dataset that has these shards.
+        """Tell whether this layer applies to one of these files, or to other files of the dataset with these shards.
 
-        It is not for a lone file that was written over the one it was made for.
+        It does not apply to a lone file that replaced the one it was made for.
         """
         if any(name in shards for name in self.base):
             return True
@@ -366,10 +365,10 @@ class Layer:
 class Tombstones(Mapping[str, "NDArray[np.int64]"]):
     """The numbers of deleted records, by file.
 
-    They are unpacked when they are asked for, and never to more than the file has records.
+    They are unpacked on demand, and never to more bits than the file has records.
 
     Args:
-        where: The manifest that has them.
+        where: The manifest that contains them.
         base: The files.
         texts: Their bitmaps.
     """
@@ -396,19 +395,19 @@ class Tombstones(Mapping[str, "NDArray[np.int64]"]):
 
 
 def layers_of(folder: Path) -> tuple[Layer, ...]:
-    """Return the layers that are kept with the files of a folder, oldest first."""
+    """Load the layers that are kept in a folder, oldest first."""
     return tuple(Layer.load(path, folder) for _, path in sorted(_numbered(folder)))
 
 
 def layers_over(paths: Sequence[Path], manifest: Manifest | None = None) -> list[Layer]:
-    """Return the layers that are kept with some files and are for them, oldest first.
+    """Load the layers that are kept next to these files and apply to them, oldest first.
 
     Args:
         paths: The files.
-        manifest: That of their folder, where it rules them.
+        manifest: The manifest of their folder, if it lists them.
 
     Raises:
-        StorageError: Files of several folders are seen differently through them.
+        StorageError: The files are in several folders, and a layer changes which fields readers see.
     """
     folders = list(dict.fromkeys(path.parent for path in paths))
     shards = {shard.name for shard in manifest.shards} if manifest is not None else set()
@@ -424,7 +423,7 @@ def layers_over(paths: Sequence[Path], manifest: Manifest | None = None) -> list
 
 
 def schema_through(layers: Sequence[Layer], base: Schema) -> Schema:
-    """Return the fields that are seen of records that have those of `base`."""
+    """Return the fields that readers see of records that contain those of `base`."""
     fields: dict[str, Any] = dict(base.fields)
     sequences: dict[str, Any] = dict(base.sequences)
     for layer in layers:
@@ -436,9 +435,9 @@ def schema_through(layers: Sequence[Layer], base: Schema) -> Schema:
 
 
 def schema_with(base: Schema, seen: Schema) -> Schema:
-    """Return what a file's old records hold and also those that were appended with the fields that are seen.
+    """Return what a file's old records and its appended records, which contain the fields `seen`, have in common.
 
-    A field that they lack may be missing. One that they have with another type is in none.
+    A field that appended records lack becomes optional. A field that they have with another type is left out.
     """
 
     def common(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
@@ -469,15 +468,15 @@ def _numbered(folder: Path) -> Iterable[tuple[int, Path]]:
 
 
 def new_layer(folder: Path, name: str, *, sync: bool = True) -> Path:
-    """Return where the next layer of a folder goes: where one of this name was begun, or behind all others.
+    """Return the path for the next layer of a folder: that of an interrupted run for the same name, or the next number.
 
-    The folder for layers is made, and lasts.
+    The folder for layers is created and synced.
     """
     slug = re.sub(r"[^A-Za-z0-9._+-]+", "_", name)[:80].strip("._-") or "layer"
     overlays = folder / SIDE / "overlays"
     filesystems.refuse_links(overlays.parent, overlays)
     filesystems.make_folder(overlays, sync=sync)
-    # Whoever made it may not have lived to see it on the disk.
+    # The process that created it may have died before syncing it.
     for parent in (overlays.parent, folder):
         filesystems.sync_folder(parent, sync=sync)
     last = max((number for number, _ in _numbered(folder)), default=0)
@@ -490,12 +489,12 @@ def new_layer(folder: Path, name: str, *, sync: bool = True) -> Path:
 
 
 def settle(path: Path) -> None:
-    """See to it that the manifest of a new layer is younger than its files: so they are known to be untouched.
+    """Make the manifest of a new layer newer than its files, so that they are known to be unchanged.
 
-    The system's clock for files moves in steps of some milliseconds.
+    The clock for file times moves in steps of a few milliseconds.
     """
     manifest = manifest_of(path, lone=False)
-    with suppress(FileNotFoundError):  # somebody has removed it since
+    with suppress(FileNotFoundError):  # removed by somebody else
         youngest = max((file.stat().st_ctime_ns for file in path.iterdir() if file.is_file()), default=0)
         for _ in range(100):
             if manifest.stat().st_ctime_ns > youngest:
@@ -505,12 +504,12 @@ def settle(path: Path) -> None:
 
 
 def write_layer(path: Path, facts: Mapping[str, Any], *, sync: bool = True, mode: int | None = None) -> Path:
-    """Write a layer that has no records of its own, whole or not at all, and return its folder.
+    """Write a layer without records of its own, completely or not at all, and return its folder.
 
     Args:
         path: Its folder.
-        facts: What is changed.
-        sync: Whether it lasts.
+        facts: The change, from `layer_facts`.
+        sync: Whether to sync it to disk.
         mode: The permissions of its files.
     """
     staged = path.with_name(f".{path.name}.recordkit")
@@ -526,11 +525,11 @@ def write_layer(path: Path, facts: Mapping[str, Any], *, sync: bool = True, mode
 
 
 def remove_layer(path: Path, *, sync: bool = True) -> None:
-    """Take a layer away, at once as far as anyone can see."""
+    """Remove a layer, in one step as far as readers can see."""
     filesystems.refuse_links(path.parent.parent, path.parent)
     aside = path.with_name(f".{path.name}.removed")
     filesystems.remove_tree(aside)
-    # It lasts before anything in it goes: half of it must not come back under the old name.
+    # Sync the new name before removing anything: half a layer must not reappear under the old name.
     filesystems.rename_for_good(path, aside, sync=sync)
     try:
         filesystems.remove_tree(aside)
@@ -539,16 +538,16 @@ def remove_layer(path: Path, *, sync: bool = True) -> None:
 
 
 def forget(path: Path) -> None:
-    """Remove what is kept beside the lone file that was there before under this name."""
+    """Remove the overlays of an earlier lone file with this name."""
     overlays = path.parent / SIDE / "overlays"
-    gone = list(overlays.glob(".[0-9]*.removed"))  # by a run that did not live to finish
+    gone = list(overlays.glob(".[0-9]*.removed"))  # left by a process that died
     for _, layer in sorted(_numbered(path.parent)):
         try:
             if Layer.load(layer, path.parent).base.keys() == {path.name}:
                 remove_layer(layer)
         except StorageError as error:
             log.warning("%s: it was for a file that was written anew, and could not be removed: %s", layer, error)
-    with suppress(StorageError):  # what is left of them is in nobody's way
+    with suppress(StorageError):  # what is left of them does no harm
         for aside in gone:
             filesystems.remove_tree(aside)
 
@@ -560,13 +559,13 @@ def layer_facts(
     deleted: Mapping[str, NDArray[np.int64]] | None = None,
     values: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Return what the manifest of a layer says of it, as metadata.
+    """Return the metadata for a layer's manifest.
 
     Args:
-        base: What it is bound to.
-        hides: The fields that are not seen through it.
+        base: The files it is bound to.
+        hides: The fields that readers no longer see.
         deleted: The numbers of deleted records, by file name.
-        values: What tells the values it was made of from others, by field.
+        values: Fingerprints of the values that were passed in, by field.
     """
     return {
         KEY: {
@@ -579,22 +578,22 @@ def layer_facts(
 
 
 def is_other(begun: Mapping[str, Any], facts: Mapping[str, Any]) -> bool:
-    """Tell whether two layers, by their metadata, are not for the same records."""
+    """Tell from their metadata whether two layers are for different records."""
     return KEY in begun and KEY in facts and begun[KEY] != facts[KEY]
 
 
 def _text(numbers: NDArray[np.int64]) -> str:
-    """Return a bitmap of the numbers, compressed, as text."""
+    """Return a compressed bitmap of the numbers, as text."""
     bits = np.zeros(int(numbers[-1]) + 1 if len(numbers) else 0, np.bool_)
     bits[numbers] = True
     return base64.b64encode(zlib.compress(np.packbits(bits, bitorder="little").tobytes())).decode()
 
 
 def _numbers(text: str, records: int) -> NDArray[np.int64]:
-    """Return the numbers that a bitmap has, of so many records.
+    """Return the numbers in a bitmap for a file with this many records.
 
     Raises:
-        ValueError: It is no bitmap, or has numbers of records that are not there.
+        ValueError: It is not a bitmap, or contains numbers of records that do not exist.
     """
     most = -(-records // 8)
     stream = zlib.decompressobj()
