@@ -43,7 +43,9 @@ class TestSeveralLoneFiles:
         first, second = lone(tmp_path, "a.tfrecord", 0), lone(tmp_path, "b.tfrecord", 10)
         rk.add_fields(first, {"x": 1})
 
-        with pytest.raises(StorageError, match=r"b\.tfrecord: the overlay 0001-x knows nothing of this file"):
+        with pytest.raises(
+            StorageError, match=r"b\.tfrecord: the overlay 0001-x changes other files, but not this one"
+        ):
             read([first, second])
 
     def test_of_which_one_was_appended_to(self, tmp_path: Path) -> None:
@@ -100,7 +102,7 @@ class TestAppendedRows:
         with rk.append(path) as writer:
             writer.write({"id": 3, "name": "late"})
 
-        with pytest.raises(StorageError, match=r"append1-.*: the overlay x knows nothing of this file"):
+        with pytest.raises(StorageError, match=r"append1-.*: the overlay x changes other files, but not this one"):
             read(path, overlays=[elsewhere])
 
     def test_are_seen_alike_by_who_opens_their_shard_alone(self, tmp_path: Path) -> None:

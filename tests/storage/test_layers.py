@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-CHANGED = r"data-000.tfrecord: the file has changed since the overlay 0001-\w+ was made for it\n  .*overlays=False"
+CHANGED = r"data-000.tfrecord: the file has changed since the overlay 0001-\w+ was written\n  .*overlays=False"
 NOT_WRITTEN = r"x-0000[01]-of-00002.tfrecord: these are not the records that were written\n  .*remove .*0001-x and add"
 
 
@@ -111,7 +111,7 @@ class TestAnOverlayOfAnotherBaseIsRefused:
         save(base / "data-002.tfrecord", payloads(10, 12))
 
         with pytest.raises(
-            StorageError, match=r"data-002.tfrecord: the overlay 0001-x knows nothing of this file\n  .*"
+            StorageError, match=r"data-002.tfrecord: the overlay 0001-x changes other files, but not this one\n  .*"
         ):
             read(base)
         assert len(read(base, overlays=False)) == 12
@@ -234,14 +234,16 @@ class TestADamagedOverlayIsRefused:
             rk.open(base)
 
     def test_a_folder_that_is_none(self, base: Path, tmp_path: Path) -> None:
-        with pytest.raises(StorageError, match=r"empty: this is no overlay\n  One is made by recordkit.add_fields"):
+        with pytest.raises(StorageError, match=r"empty: not an overlay\n  To write one: recordkit.add_fields"):
             rk.open(base, overlays=[tmp_path / "empty"])
 
     def test_one_kept_elsewhere_for_other_files(self, base: Path, tmp_path: Path) -> None:
         other = build(tmp_path / "other", "folder", [5, 5])
         rk.add_fields(other, {"y": np.arange(10)}, overlay=tmp_path / "work" / "y")
 
-        with pytest.raises(StorageError, match=r"data-000.tfrecord: the overlay y knows nothing of this file"):
+        with pytest.raises(
+            StorageError, match=r"data-000.tfrecord: the overlay y changes other files, but not this one"
+        ):
             read(base, overlays=[tmp_path / "work" / "y"])
 
 

@@ -66,7 +66,7 @@ _FACTS: Final = declare.Declared(
         },
         {"values": declare.table(declare.text())},
     ),
-    "Restore it, remove it to do without, or open without: overlays=False.",
+    "Restore it, remove it, or open the dataset without overlays: overlays=False.",
 )
 _TICK: Final = 20_000_000  # nanoseconds; longer than a tick of any clock used for file times
 _SECOND: Final = 1_000_000_000
@@ -180,7 +180,7 @@ class Layer:
         manifest = Manifest.load(where)
         facts = manifest.metadata.get(KEY) if manifest is not None else None
         if manifest is None or facts is None:
-            message = f"{path}: this is no overlay\n  One is made by recordkit.add_fields(..., overlay={str(path)!r})."
+            message = f"{path}: not an overlay\n  To write one: recordkit.add_fields(..., overlay={str(path)!r})."
             raise StorageError(message, path=str(path), errno=None if path.exists() else errno.ENOENT)
         _FACTS.check(facts, str(where))
         base = {entry["name"]: Base(**entry) for entry in facts["base"]}
@@ -267,8 +267,8 @@ class Layer:
             return  # damaged in place: reading reports the damage, or skips it if asked to
         if changed:
             message = (
-                f"{file.name}: the file has changed since the overlay {self.path.name} was made for it\n"
-                f"  Its fields would no longer belong to the records: add them again, or open without: overlays=False."
+                f"{file.name}: the file has changed since the overlay {self.path.name} was written\n"
+                f"  The overlay no longer matches the records: add its fields again, or pass overlays=False."
             )
             raise StorageError(message, path=file.name)
 
@@ -277,8 +277,8 @@ class Layer:
         added, hidden = listed(self.schema.names), listed(sorted(self.hides))
         todo = f"add {added} to" if added else f"drop {hidden} from"
         message = (
-            f"{name}: the overlay {self.path.name} knows nothing of this file\n"
-            f"  Other files were changed, and this one was not: {todo} it, too, or open without: overlays=False."
+            f"{name}: the overlay {self.path.name} changes other files, but not this one\n"
+            f"  To make the same change, {todo} it; or open without overlays: overlays=False."
         )
         return StorageError(message, path=name)
 
@@ -353,7 +353,7 @@ class Layer:
         known = [(path, bound) for path in paths if (bound := self._bound(path)) is not None]
         gone = [path for path, bound in known if not shards and bound.is_gone(path)]
         if gone:
-            log.info("%s: left out, for %s was written anew", self.path, gone[0])
+            log.info("%s: not applied, because %s was overwritten", self.path, gone[0])
         return len(known) > len(gone)
 
     @cached_property
@@ -415,8 +415,8 @@ def layers_over(paths: Sequence[Path], manifest: Manifest | None = None) -> list
     fields = [layer for layer in found if layer.alters]
     if fields and len(folders) > 1:
         message = (
-            f"{fields[0].path}: this was changed about the files of one folder, and {len(folders)} are opened together"
-            "\n  Open them one by one, or without: overlays=False."
+            f"{fields[0].path}: this overlay belongs to one folder, but files of {len(folders)} folders were opened\n"
+            "  Open the folders one at a time, or pass overlays=False."
         )
         raise StorageError(message, path=str(fields[0].path))
     return found
@@ -534,7 +534,7 @@ def remove_layer(path: Path, *, sync: bool = True) -> None:
     try:
         filesystems.remove_tree(aside)
     except StorageError as error:
-        log.warning("%s: it is gone, and what was in it could not be removed: %s", path, error)
+        log.warning("%s: removed, but some of its files are left: %s", path, error)
 
 
 def forget(path: Path) -> None:
@@ -546,7 +546,7 @@ def forget(path: Path) -> None:
             if Layer.load(layer, path.parent).base.keys() == {path.name}:
                 remove_layer(layer)
         except StorageError as error:
-            log.warning("%s: it was for a file that was written anew, and could not be removed: %s", layer, error)
+            log.warning("%s: belongs to a file that was overwritten, and could not be removed: %s", layer, error)
     with suppress(StorageError):  # what is left of them does no harm
         for aside in gone:
             filesystems.remove_tree(aside)
@@ -600,13 +600,13 @@ def _numbers(text: str, records: int) -> NDArray[np.int64]:
     try:
         data = stream.decompress(base64.b64decode(text, validate=True), most + 1)
     except (ValueError, zlib.error):
-        message = "expected a bitmap, compressed, found other bytes"
+        message = "expected a compressed bitmap, found other bytes"
         raise ValueError(message) from None
     if len(data) <= most and (not stream.eof or stream.unused_data):
-        message = "expected a bitmap, compressed, found one that is cut or has bytes behind it"
+        message = "expected a compressed bitmap, found one that is truncated or followed by other bytes"
         raise ValueError(message)
     numbers = np.flatnonzero(np.unpackbits(np.frombuffer(data, np.uint8), bitorder="little")).astype(np.int64)
     if len(data) > most or (len(numbers) and numbers[-1] >= records):
-        message = f"expected numbers below {records:,}, as many as there are records, found larger ones"
+        message = f"expected numbers below {records:,}, the number of records, found larger ones"
         raise ValueError(message)
     return numbers
