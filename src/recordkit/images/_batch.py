@@ -158,12 +158,12 @@ class _BatchMemory:
         """Return memory of this many bytes: of an earlier batch if there is such, else new."""
         for _ in range(len(cls._free)):
             try:
-                block = cls._free.popleft()
+                block = cls._free.pop()
             except IndexError:  # another thread was faster
                 break
             if len(block) == size:
                 return cls(block)
-            cls._free.append(block)
+            cls._free.appendleft(block)
         return cls(np.empty(size, np.uint8))
 
     def __del__(self) -> None:
