@@ -33,9 +33,9 @@ def beside(folder: str | Path, *, size: int, patch: pytest.MonkeyPatch) -> _ahea
     """The layer of a dataset with one file, read in pieces of so many records."""
     patch.setattr(_ahead, "_PIECE_RECORDS", size)
     ds = rk.open(folder)
-    making = ds.sequence.making(None)
-    assert isinstance(making, OverlaidDecoder)
-    ((layer, columns),) = making.added
+    decoder = ds.sequence.decoder(None)
+    assert isinstance(decoder, OverlaidDecoder)
+    ((layer, columns),) = decoder.added
     return ds.sequence.stack.ahead(layer, columns, ds.shards[0])
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
-from recordkit.pipeline._plan import ORDER
+from recordkit.pipeline._order_steps import OrderStep
 from tests.pipeline.sources import InMemory, few_sizes, plain, rows
 
 if TYPE_CHECKING:
@@ -99,4 +99,4 @@ def chained(pipe: Pipeline, names: list[str]) -> Pipeline:
 
 
 def _keeps(step: Any) -> bool:
-    return getattr(step, "keeps", False) or isinstance(step, ORDER)
+    return step.keeps or isinstance(step, OrderStep)

@@ -13,31 +13,31 @@ import numpy as np
 from hypothesis import strategies as st
 
 from recordkit.columns import Batch, BytesColumn, Ragged
-from recordkit.pipeline import Pipeline, TracedElements, traced
+from recordkit.pipeline import Pipeline, RecordSource, Section, TracedElements, traced
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
-    from recordkit.pipeline import PipelineIterator, Section
+    from recordkit.pipeline import PipelineIterator
 
 file_sizes = st.lists(st.one_of(st.integers(0, 4), st.integers(0, 60)), max_size=17).filter(lambda s: sum(s) <= 1000)
 few_sizes = st.lists(st.integers(0, 9), max_size=6)
 
 
 @dataclass(frozen=True)
-class InMemory:
+class InMemory(RecordSource):
     """Records 0, 1, 2, ... in files of these sizes, as rows with a number and a text.
 
     Attributes:
         bad: The records that are damaged, and passed over.
-        lists: Whether elements are bare numbers.
+        gives_lists: Whether elements are bare numbers.
     """
 
     sizes: tuple[int, ...]
     bad: frozenset[int] = frozenset()
-    lists: bool = False
+    gives_lists: bool = False
     mean_bytes: int = 100
     exact_mean_bytes: int = 100
     ahead_bytes: int | None = None
@@ -45,9 +45,16 @@ class InMemory:
     indexed: bool = True
     name: str = "memory"
 
+    def as_records(self) -> InMemory:
+        return self
+
     @property
     def exact(self) -> bool:
         return not self.bad
+
+    @property
+    def gives_columns(self) -> bool:
+        return not self.gives_lists
 
     @property
     def ends(self) -> NDArray[np.int64]:
@@ -65,7 +72,7 @@ class InMemory:
 
     def values(self, numbers: NDArray[np.int64]) -> Any:
         assert not len(numbers) or 0 <= numbers.min() <= numbers.max() < self.count()
-        if self.lists:
+        if self.gives_lists:
             return numbers.tolist()
         return Batch({"id": numbers, "text": BytesColumn.of([f"n{n}" for n in numbers], text=True)}, len(numbers))
 
@@ -74,6 +81,10 @@ class InMemory:
 
     def load(self, numbers: NDArray[np.int64]) -> _Loaded:
         return _Loaded(self, numbers)
+
+    def batches(self, first: int, count: int | None, size: int, workers: int) -> Iterator[tuple[Any, float]]:
+        for made, _, seconds in self.stream(first, count, size, Section(), workers):
+            yield made.values, seconds
 
     def stream(
         self, first: int, count: int | None, size: int, section: Section, workers: int
@@ -93,7 +104,7 @@ class _Loaded:
     source: InMemory
     numbers: NDArray[np.int64]
 
-    def piece(self, start: int, stop: int) -> TracedElements:
+    def elements(self, start: int, stop: int) -> TracedElements:
         numbers = self.numbers[start:stop]
         good = np.array([at for at, number in enumerate(numbers.tolist()) if number not in self.source.bad], np.int64)
         return TracedElements(self.source.values(numbers[good]), (good + 1).tolist(), len(numbers))
@@ -106,7 +117,7 @@ def rows(*sizes: int, **more: Any) -> Pipeline:
 
 def numbers(*sizes: int, **more: Any) -> Pipeline:
     """A pipeline of bare numbers."""
-    return rows(*sizes, lists=True, **more)
+    return rows(*sizes, gives_lists=True, **more)
 
 
 def plain(value: Any) -> Any:

@@ -240,7 +240,7 @@ class TestDisk:
     )
     def test_strange_records_are_refused(self, records: list[bytes], tmp_path: Path) -> None:
         pipe = numbers(3).cache(tmp_path / "kept")
-        metadata = {"recordkit": "cache", "format": 2, "of": pipe.source.fingerprint}
+        metadata = {"recordkit": "cache", "format": 2, "of": pipe.digest}
         with rk.create(tmp_path / "kept", name="cache", metadata=metadata) as writer:
             for record in records:
                 writer.write_raw(record)
@@ -250,7 +250,7 @@ class TestDisk:
 
     def test_cache_of_an_older_version_is_made_anew(self, tmp_path: Path) -> None:
         pipe = numbers(3).cache(tmp_path / "kept")
-        metadata = {"recordkit": "cache", "of": pipe.source.fingerprint}
+        metadata = {"recordkit": "cache", "of": pipe.digest}
         with rk.create(tmp_path / "kept", name="cache", metadata=metadata) as writer:
             writer.write_raw(pickle.dumps([0, 1, 2]))
             writer.write_raw(pickle.dumps([3]))
@@ -318,7 +318,7 @@ class TestLayers:
 
         again = rk.open(tmp_path / "data").cache(tmp_path / "cache")
 
-        assert again.source.fingerprint == first.source.fingerprint
+        assert again.digest == first.digest
         assert [int(row["b"]) for row in again] == list(range(0, 40, 2))
         assert sorted((tmp_path / "cache").rglob("*")) == written
 
@@ -328,6 +328,6 @@ class TestLayers:
             path = tmp_path / f"data{step}"
             rk.write(path, {"a": np.arange(20)})
             rk.add_fields(path, {"b": np.arange(20) * step})
-            found.append(rk.open(path).cache().source.fingerprint)
+            found.append(rk.open(path).cache().digest)
 
         assert found[0] != found[1]

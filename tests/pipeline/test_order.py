@@ -8,18 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recordkit.pipeline._order import (
-    ENDLESS,
-    EpochOrder,
-    Interleave,
-    RepeatStep,
-    ShardStep,
-    Shuffle,
-    SkipStep,
-    StridedOrder,
-    TakeStep,
-    Windows,
-)
+from recordkit.pipeline._order import EpochOrder, StridedOrder
+from recordkit.pipeline._order_steps import Interleave, RepeatStep, ShardStep, Shuffle, SkipStep, TakeStep, Windows
+from recordkit.pipeline._step import ENDLESS
 from tests.pipeline.sources import InMemory, file_sizes
 
 counts = st.one_of(st.integers(0, 40), st.integers(0, 1000))
@@ -87,7 +78,7 @@ class TestWindows:
         self, places: int, piece: int, pieces: int, seed: int, epoch: int
     ) -> None:
         windows = Windows(places, piece, pieces)
-        found = windows.up(np.arange(places), seed, epoch)
+        found = windows.source_places(np.arange(places), seed, epoch)
         starts = windows.starts(seed, epoch).tolist()
 
         assert (starts[0], starts[-1]) == (0, places)
@@ -236,7 +227,7 @@ class TestEvery:
                 given = min(len(wanted), size * data.draw(st.integers(1, -(-len(wanted) // size))))
                 whole, number = mine.mark(given)
                 rest = StridedOrder(
-                    EpochOrder.at(order.records, order.ops, order.facts, order.epoch, whole),
+                    EpochOrder.at(order.records, order.ops, order.source, order.epoch, whole),
                     size,
                     worker,
                     workers,

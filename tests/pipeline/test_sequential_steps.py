@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from recordkit.errors import SchemaError
 from recordkit.pipeline import from_generator
-from recordkit.pipeline._order import REST, SLOTS, permuted
+from recordkit.pipeline._order_steps import REST, SLOTS, permuted
 from recordkit.pipeline._sequential_steps import _DRAWN
 from tests.pipeline.conftest import ours
 from tests.pipeline.sources import epoch, few_sizes, numbers, plain, plain_all, rows

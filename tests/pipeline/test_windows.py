@@ -59,7 +59,7 @@ class TestWindow:
         with ThreadPoolExecutor(2) as pool:
             window = read(source, np.array(asked), pool).result()
 
-        found = window.piece(start, stop).values
+        found = window.elements(start, stop).values
 
         assert isinstance(found, Batch)
         assert found["id"].tolist() == asked[start:stop]
@@ -76,7 +76,7 @@ class TestWindow:
         with ThreadPoolExecutor(1) as pool:
             window = read(Rows((61,)), np.arange(61), pool).result()
 
-        found = window.piece(3, 5).values
+        found = window.elements(3, 5).values
 
         assert isinstance(found, Batch)
         assert found["id"].base is None
@@ -90,7 +90,7 @@ class TestWindow:
 
         window = Window([Batch({"a": made, "b": made}, 2)], np.array([1, 0]), 0.0)
         with ThreadPoolExecutor(2) as pool:
-            found = list(pool.map(lambda at: plain(window.piece(at, at + 1).values), range(2)))
+            found = list(pool.map(lambda at: plain(window.elements(at, at + 1).values), range(2)))
 
         assert found == [{"a": [1], "b": [1]}, {"a": [0], "b": [0]}]
 
@@ -99,7 +99,7 @@ class TestSmallRows:
     def test_are_numbers(self) -> None:
         assert has_small_rows(Rows((9,)), 3)
         assert not has_small_rows(InMemory((9,)), 3)  # has text
-        assert not has_small_rows(Rows((9,), lists=True), 3)
+        assert not has_small_rows(Rows((9,), gives_lists=True), 3)
 
     def test_take_no_more_memory_than_their_records_and_little(self) -> None:
         assert has_small_rows(Rows((9,), wide=11, mean_bytes=100), 3)
@@ -142,7 +142,7 @@ class TestReading:
                 return super().values(numbers)
 
         for lists in (True, False):
-            with iter(Pipeline(Noting((90,), lists=lists), workers=1).shuffle(1, window=20_000)) as it:
+            with iter(Pipeline(Noting((90,), gives_lists=lists), workers=1).shuffle(1, window=20_000)) as it:
                 next(it)
 
             assert sum(made) < 30

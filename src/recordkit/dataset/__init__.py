@@ -3,7 +3,6 @@
 Nothing here knows how files are laid out; that is `recordkit.storage`.
 """
 
-from ._damage_log import DamageLog
 from ._dataset import Dataset
 from ._decoding import BatchDecoder, ColumnDecoder, PayloadDecoder, RecordRange
 from ._follow import follow
@@ -12,6 +11,7 @@ from ._overlaid import Stack, baked_chunk, decoder_for, living, physical, rewrit
 from ._sequence import RecordSequence
 from ._source import DatasetSource
 from ._summary import Summary, summarize
+from ._tolerant import DamageLog
 
 __all__ = [
     "BatchDecoder",

@@ -73,7 +73,7 @@ class OverlayReader:
             if head is not None and tail is not None:
                 cuts = head.cut(self._columns, begin, self._size), tail.cut(self._columns, 0, end - self._size)
                 return Batch.joined(cuts)
-        return self._columns.batch(self._part(self._file.span(start, stop - start)), 0, stop - start)
+        return self._columns.decode(self._part(self._file.span(start, stop - start)), 0, stop - start)
 
     def _part(self, chunk: Chunk) -> RecordRange:
         return RecordRange(chunk, self._file.name, self._file)
@@ -97,7 +97,7 @@ class OverlayReader:
         count = min(self._size, self._file.count - first)
         try:
             part = self._part(self._chunk(first, count))
-            batch = self._columns.batch(part, 0, count) if self._arrays else None
+            batch = self._columns.decode(part, 0, count) if self._arrays else None
         except (SchemaError, CorruptRecordError):
             return None  # which is for the batch that has the record
         return _OverlayPiece(part, None) if batch is None or batch.masks else _OverlayPiece(None, batch.lazy_columns)
@@ -127,4 +127,4 @@ class _OverlayPiece(NamedTuple):
         if self.arrays is not None:
             return Batch({name: array[start:stop].copy() for name, array in self.arrays.items()}, stop - start)
         assert self.part is not None
-        return columns.batch(self.part, start, stop)
+        return columns.decode(self.part, start, stop)

@@ -97,9 +97,9 @@ class Dataset(Steps):
         return min(self._start, stop), stop
 
     @cached_property
-    def _making(self) -> BatchDecoder:
-        making = self.sequence.making(self._names) if self._parse is None else None
-        return making or PayloadDecoder(self._parse)
+    def _decoder(self) -> BatchDecoder:
+        decoder = self.sequence.decoder(self._names) if self._parse is None else None
+        return decoder or PayloadDecoder(self._parse)
 
     # --- Which of it
 
@@ -155,8 +155,8 @@ class Dataset(Steps):
             if not start <= number < stop:
                 message = f"{self.name}: record {index} of {stop - start}"
                 raise IndexError(message)
-            return self.sequence.row(number, self._making)
-        return self.sequence.many(self._numbers(index), self._making)
+            return self.sequence.row(number, self._decoder)
+        return self.sequence.many(self._numbers(index), self._decoder)
 
     def _numbers(self, index: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Return the numbers of records that an index means."""
@@ -187,9 +187,9 @@ class Dataset(Steps):
 
     def head(self, count: int = 5) -> Any:
         """Return the first records as a batch; no index is needed."""
-        making = self._making
+        decoder = self._decoder
         first = next(iter(self.take(count).batch(max(1, count), workers=1)), None)
-        return making.joined([]) if first is None else first
+        return decoder.joined([]) if first is None else first
 
     def sample(self, count: int, *, seed: int = 0) -> Any:
         """Return `count` records as a batch, drawn at random without any twice, in the order of the files."""
@@ -204,7 +204,7 @@ class Dataset(Steps):
     @property
     def source(self) -> DatasetSource:
         """The records as pipelines read them. Internal to recordkit."""
-        return DatasetSource(self.sequence, self._making, self.name, self._start, self._stop)
+        return DatasetSource(self.sequence, self._decoder, self.name, self._start, self._stop)
 
     def as_pipeline(self) -> Pipeline:
         """Return a pipeline of these records, without steps yet. Internal to recordkit."""
@@ -212,7 +212,7 @@ class Dataset(Steps):
 
     def records(self) -> Iterator[bytes]:
         """Yield the payloads as they are."""
-        return iter(Pipeline(replace(self.source, making=PayloadDecoder()), workers=self._threads))
+        return iter(Pipeline(replace(self.source, decoder=PayloadDecoder()), workers=self._threads))
 
     # --- Elsewhere
 
@@ -221,7 +221,7 @@ class Dataset(Steps):
         schema = self.needed_schema
         fields = {**schema.fields, **schema.sequences}
         optional = {name for name, declared in fields.items() if declared.optional}
-        return arrow_stream(self._making.joined([]), self.batch(self.sequence.rows_in(_ARROW_BYTES)), optional)
+        return arrow_stream(self._decoder.joined([]), self.batch(self.sequence.rows_in(_ARROW_BYTES)), optional)
 
     def to_arrow(self) -> Any:
         """Return a `pyarrow.Table`."""

@@ -25,17 +25,17 @@ from recordkit.storage import (
 )
 from recordkit.wording import listed
 
-from ._damage_log import DamageLog
 from ._dataset import Dataset
 from ._overlaid import Stack
 from ._sequence import RecordSequence
+from ._tolerant import DamageLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from recordkit.storage import ByteFile, Located
 
-    from ._damage_log import OnError
+    from ._tolerant import OnError
 
 
 def open(  # noqa: A001 - the verb that a user would say

@@ -23,13 +23,15 @@ from ._ahead import OverlayReader
 from ._decoding import ColumnDecoder, RecordRange
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
     from recordkit.records import Chunk
     from recordkit.schema import Schema
-    from recordkit.storage import Layer, RecordFile
+    from recordkit.storage import InMemory, Layer, RecordFile
+
+    from ._decoding import Lookup
 
 
 _AHEADS_KEPT = 8
@@ -194,7 +196,7 @@ def physical(deleted: NDArray[np.int64], numbers: Any) -> Any:
 
 @dataclass(frozen=True)
 class OverlaidDecoder:
-    """Columns of fields from records and from layers.
+    """Columns of fields from records and from overlays.
 
     Attributes:
         base: What to read of the records themselves.
@@ -207,25 +209,38 @@ class OverlaidDecoder:
     added: tuple[tuple[Layer, ColumnDecoder], ...]
     order: tuple[str, ...]
     stack: Stack
+    gives_lists = False
 
-    def batch(self, part: RecordRange, start: int, stop: int) -> Batch:
-        """Return records as columns."""
-        base = self.base.batch(part, start, stop)
-        return self.merged(base, [self._beside(*added, part, start, stop) for added in self.added])
+    @property
+    def overlays(self) -> tuple[Layer, ...]:
+        """The overlays to read fields from, too."""
+        return tuple(layer for layer, _ in self.added)
+
+    def decode(self, records: RecordRange, start: int, stop: int) -> Batch:
+        """Return records [start, stop) of a range as columns."""
+        base = self.base.decode(records, start, stop)
+        return self.merged(base, [self._beside(*added, records, start, stop) for added in self.added])
+
+    def fetched(self, records: Lookup, overlaid: Sequence[Chunk | InMemory]) -> Batch:
+        """Return records that were looked up as columns."""
+        beside = [
+            columns.mixed(chunk, records.decode_alone) for chunk, (_, columns) in zip(overlaid, self.added, strict=True)
+        ]
+        return self.merged(self.base.fetched(records, ()), beside)
 
     def _beside(self, layer: Layer, columns: ColumnDecoder, part: RecordRange, start: int, stop: int) -> Batch:
         """Return what a layer has for records [start, stop) of a part."""
         assert part.file is not None
         end = start + self._covered(layer, part, start, stop)
         if end < stop:
-            own = columns.batch(part, end, stop)
+            own = columns.decode(part, end, stop)
             return own if end == start else Batch.joined([self._beside(layer, columns, part, start, end), own])
         first = part.following(start, stop)
         if first is not None:
             return self.stack.ahead(layer, columns, part.file).batch(first, first + stop - start)
         file = self.stack.file_of(layer, part.file)
         fetched = RecordRange(file.fetch(part.record_numbers(start, stop)), file.name, file)
-        return columns.batch(fetched, 0, stop - start)
+        return columns.decode(fetched, 0, stop - start)
 
     def _covered(self, layer: Layer, part: RecordRange, start: int, stop: int) -> int:
         """Return how many of records [start, stop) of a part a layer is for: the first ones."""
@@ -266,13 +281,19 @@ class OverlaidDecoder:
             row |= columns.row(RecordRange(file.fetch_one(int(part.record_numbers(0, 1)[0])), file.name, file))
         return {name: row[name] for name in self.order}
 
-    def rows(self, batch: Batch) -> Iterator[dict[str, Any]]:
-        """Return the rows of a batch as dicts."""
-        return batch.rows()
+    def force(self, batch: Batch) -> None:
+        """Decode every column, which finds values that are not as declared."""
+        self.base.force(batch)
 
-    def check(self, batch: Batch) -> None:
-        """Make every column, which finds values that are not what was declared."""
-        self.base.check(batch)
+    def describe(self) -> list[Any]:
+        """Return the schemas and names, of the records and of the overlays, and what identifies the overlays."""
+        added = [(columns.schema.to_dict(), columns.names) for _, columns in self.added]
+        overlays = [[file.digest for file in layer.files.values()] for layer, _ in self.added]
+        return [self.base.schema.to_dict(), self.base.names, added, overlays, self.order]
+
+    def functions(self) -> tuple[Any, ...]:
+        """Return none."""
+        return ()
 
 
 def decoder_for(base: Schema, stack: Stack, names: Sequence[str] | None) -> ColumnDecoder | OverlaidDecoder:
@@ -300,10 +321,10 @@ def declared_decoder(
 ) -> ColumnDecoder | OverlaidDecoder:
     """Return what reads these fields as the caller has declared them; those of layers are as they were written."""
     order = tuple(declared.names) if names is None else tuple(names)
-    making = decoder_for(base, stack, order)
-    if isinstance(making, ColumnDecoder):
+    decoder = decoder_for(base, stack, order)
+    if isinstance(decoder, ColumnDecoder):
         return ColumnDecoder(declared, names if names is None else tuple(names))
-    return replace(making, base=ColumnDecoder(declared, making.base.names))
+    return replace(decoder, base=ColumnDecoder(declared, decoder.base.names))
 
 
 def baked_chunk(part: RecordRange, base: Schema, stack: Stack, *, sure: bool = True) -> Chunk:

@@ -18,10 +18,10 @@ from recordkit.records import CHUNK_BYTES, Chunk
 from recordkit.schema import Schema
 from recordkit.storage import Damage, fetch, fetch_later
 
-from ._damage_log import DamageLog
-from ._decoding import ColumnDecoder, PayloadDecoder, RecordRange
-from ._overlaid import OverlaidDecoder, Stack, declared_decoder, decoder_for, living, physical
+from ._decoding import ColumnDecoder, Lookup, RecordRange
+from ._overlaid import Stack, declared_decoder, decoder_for, living, physical
 from ._schema import check_declared, check_rest, with_rest
+from ._tolerant import DamageLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -63,9 +63,11 @@ class RecordSequence:
     ) -> None:
         self.files = tuple(files)
         self.stack = stack or Stack()
+        self.overlaid = bool(self.stack)
         self.known = known
         self.declared = declared
         self.log = log
+        self.tolerant = log.tolerant
         self.examples = examples
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -143,8 +145,8 @@ class RecordSequence:
         """What the records themselves hold, whatever was added or hidden beside them."""
         return (self.known or self.inferred()) if self.examples else None
 
-    def making(self, names: tuple[str, ...] | None) -> BatchDecoder | None:
-        """Return what makes columns of these fields, wherever they are; None if the payloads are no Examples."""
+    def decoder(self, names: tuple[str, ...] | None) -> BatchDecoder | None:
+        """Return a decoder of these fields, None for all of them; None if the payloads are no Examples."""
         schema = self.schema
         if schema is None:
             return None
@@ -244,14 +246,9 @@ class RecordSequence:
             cut.append(part.cut(0, max(0, min(own, len(part.chunk)))))
         return [part for part in cut if len(part.chunk)] or samples
 
-    @property
-    def tolerant(self) -> bool:
-        """Whether damage is passed over."""
-        return self.log.tolerant
-
     def open_stream(self, file: RecordFile, first: int, *, chunk_bytes: int = CHUNK_BYTES) -> Stream:
         """Return the records of a file from number `first` on."""
-        return file.stream(first, tell=self.log.tell if self.log.tolerant else None, chunk_bytes=chunk_bytes)
+        return file.stream(first, tell=self.log.tell if self.tolerant else None, chunk_bytes=chunk_bytes)
 
     def living(self, file: RecordFile, number: int) -> int:
         """Return how many of a file's records before this one are not deleted."""
@@ -259,7 +256,7 @@ class RecordSequence:
 
     def part(self, file: RecordFile, chunk: Chunk) -> RecordRange:
         """Return some records of a file without those that are deleted."""
-        if not self.stack:
+        if not self.overlaid:
             return RecordRange(chunk, file.name, file)
         numbers = file.numbers_at(chunk.offsets) if self.log.tolerant else None
         part = RecordRange(chunk, file.name, file, numbers)
@@ -273,38 +270,36 @@ class RecordSequence:
         """Return the file that holds a record, and the record's number there."""
         file = int(np.searchsorted(self.ends, number, side="right")) if len(self.files) > 1 else 0
         inside = number - (int(self.ends[file - 1]) if file else 0)
-        return file, int(physical(self.stack.deleted(self.files[file]), inside)) if self.stack else inside
+        return file, int(physical(self.stack.deleted(self.files[file]), inside)) if self.overlaid else inside
 
-    def row(self, number: int, making: BatchDecoder) -> Any:
-        """Return what one record makes."""
+    def row(self, number: int, decoder: BatchDecoder) -> Any:
+        """Return one record as a row."""
         at, record = self.place(number)
         file = self.files[at]
-        return making.row(RecordRange(file.fetch_one(record), file.name, file))
+        return decoder.row(RecordRange(file.fetch_one(record), file.name, file))
 
-    def many(self, numbers: NDArray[np.int64], making: BatchDecoder) -> Any:
-        """Return what these records make, read in the order of the files and given in the order asked for."""
-        return self.fetched(numbers, making).values(0, len(numbers))
+    def many(self, numbers: NDArray[np.int64], decoder: BatchDecoder) -> Any:
+        """Return these records as a batch: read in the order of the files, given in the order asked for."""
+        return self.fetched(numbers, decoder).values(0, len(numbers))
 
-    def fetched(self, numbers: NDArray[np.int64], making: BatchDecoder) -> FetchedRecords:
-        """Read these records, in the order of the files, to make something of them in the order asked for."""
-        beside = making.added if isinstance(making, OverlaidDecoder) else ()
-        read = fetch if isinstance(making, PayloadDecoder) else fetch_later
+    def fetched(self, numbers: NDArray[np.int64], decoder: BatchDecoder) -> FetchedRecords:
+        """Read these records, in the order of the files; they are decoded later, in the order asked for."""
+        read = fetch if decoder.gives_lists else fetch_later
         chunk = self._fetched(numbers, None, read)
-        return FetchedRecords(
-            self, making, numbers, chunk, [self._fetched(numbers, layer, read) for layer, _ in beside]
-        )
+        overlaid = [self._fetched(numbers, layer, read) for layer in decoder.overlays]
+        return FetchedRecords(self, decoder, numbers, chunk, overlaid)
 
     def named(self, number: int) -> tuple[str, int]:
         """Return the name of the file that holds a record, and the record's number there."""
         at, record = self.place(number)
         return self.files[at].name, record
 
-    def is_good(self, number: int, making: BatchDecoder) -> bool:
-        """Return whether something can be made of a record; if not, tell of it."""
+    def is_good(self, number: int, decoder: BatchDecoder) -> bool:
+        """Return whether a record can be decoded; if not, log the damage."""
         at, record = self.place(number)
         file = self.files[at]
         try:
-            making.check(making.batch(RecordRange(file.fetch_one(record), file.name, file), 0, 1))
+            decoder.force(decoder.decode(RecordRange(file.fetch_one(record), file.name, file), 0, 1))
         except (SchemaError, CorruptRecordError) as error:
             self._tell(file, record, error)
             return False
@@ -359,45 +354,45 @@ class RecordSequence:
 
 
 class FetchedRecords:
-    """Records that were read, of any files."""
+    """Records that were read, of any files, and are not decoded yet.
+
+    Args:
+        overlaid: What each overlay of the decoder has for them.
+    """
 
     def __init__(
         self,
         records: RecordSequence,
-        making: BatchDecoder,
+        decoder: BatchDecoder,
         numbers: NDArray[np.int64],
         chunk: Chunk | InMemory,
-        beside: Sequence[Chunk | InMemory],
+        overlaid: Sequence[Chunk | InMemory],
     ) -> None:
         self._records = records
-        self._making = making
+        self._decoder = decoder
         self._numbers = numbers
         self._chunk = chunk
-        self._beside = beside
+        self._overlaid = overlaid
 
     def values(self, start: int, stop: int) -> Any:
-        """Return what records [start, stop) of them make."""
-        making, numbers, chunk = self._making, self._numbers[start:stop], self._cut(self._chunk, start, stop)
-        if isinstance(making, PayloadDecoder):
-            assert isinstance(chunk, Chunk)
-            return making.each(list(chunk), lambda i: self._records.named(int(numbers[i])))
-        again = partial(self._each_alone, numbers)
-        if isinstance(making, ColumnDecoder):
-            return making.mixed(chunk, again)
-        assert isinstance(making, OverlaidDecoder)
-        cuts = [self._cut(each, start, stop) for each in self._beside]
-        beside = [columns.mixed(cut, again) for cut, (_, columns) in zip(cuts, making.added, strict=True)]
-        return making.merged(making.base.mixed(chunk, again), beside)
+        """Return records [start, stop) of them as a batch."""
+        numbers = self._numbers[start:stop]
+        records = Lookup(
+            self._cut(self._chunk, start, stop),
+            lambda i: self._records.named(int(numbers[i])),
+            partial(self._decode_alone, numbers),
+        )
+        return self._decoder.fetched(records, [self._cut(each, start, stop) for each in self._overlaid])
 
     def _cut(self, chunk: Chunk | InMemory, start: int, stop: int) -> Chunk | InMemory:
         return chunk if stop - start == len(self._numbers) else chunk.slice(start, stop)
 
-    def _each_alone(self, numbers: NDArray[np.int64]) -> None:
-        making = self._making
+    def _decode_alone(self, numbers: NDArray[np.int64]) -> None:
+        decoder = self._decoder
         for number in numbers.tolist():
             at, record = self._records.place(number)
             file = self._records.files[at]
-            making.check(making.batch(RecordRange(file.fetch_one(record), file.name, file), 0, 1))
+            decoder.force(decoder.decode(RecordRange(file.fetch_one(record), file.name, file), 0, 1))
 
 
 def _restored(

@@ -1,11 +1,10 @@
-"""Source: the records of a dataset, as pipelines read them."""
+"""The records of a dataset as a source for pipelines."""
 
 from __future__ import annotations
 
 import hashlib
-import time
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,19 +14,17 @@ from recordkit.pipeline import TracedElements, traced
 from recordkit.storage import files_at_once, permissions_of
 from recordkit.wording import counted
 
-from ._decoding import ColumnDecoder, PayloadDecoder
 from ._in_order import OrderedBatches
-from ._overlaid import OverlaidDecoder
 from ._tolerant import TolerantDecoder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
     from recordkit.pipeline import Section
 
-    from ._decoding import BatchDecoder, RecordRange
+    from ._decoding import BatchDecoder
     from ._sequence import FetchedRecords, RecordSequence
 
 _AHEAD_BYTES = 128 << 20  # of compressed files, whose records are had by decompressing many others
@@ -39,27 +36,43 @@ _AT_FIRST = 64  # times less is read before there is anything to give
 
 @dataclass(frozen=True)
 class DatasetSource:
-    """Records [start, stop) of a dataset, and what is made of them."""
+    """Records [start, stop) of a dataset, and how to decode them.
+
+    Attributes:
+        sequential: Read from front to back only, even if records could be looked up by number.
+        most_rows: How many records to decode at a time at most; None for as many as fit.
+    """
 
     records: RecordSequence
-    making: BatchDecoder
+    decoder: BatchDecoder
     name: str
     start: int = 0
     stop: int | None = None
+    sequential: bool = False
+    most_rows: int | None = None
 
     @cached_property
     def indexed(self) -> bool:
-        """Whether a record can be had by its number: not from a pipe."""
-        return not any(not file.file.seekable for file in self.records.files)
+        """Whether a record can be read by its number: not from a pipe."""
+        return not self.sequential and all(file.file.seekable for file in self.records.files)
 
     @property
-    def lists(self) -> bool:
-        """Whether a batch of them is a list."""
-        return isinstance(self.making, PayloadDecoder)
+    def gives_lists(self) -> bool:
+        """Whether a batch is a list: of payloads, or of what parse= returned."""
+        return self.decoder.gives_lists
+
+    @property
+    def gives_columns(self) -> bool:
+        """Whether a batch is a `Batch`."""
+        return not self.decoder.gives_lists
+
+    def as_records(self) -> DatasetSource:
+        """Return this."""
+        return self
 
     @property
     def exact(self) -> bool:
-        """Whether every record gives an element: none is passed over."""
+        """Whether every record gives an element: none is skipped as damaged."""
         return not self.records.tolerant
 
     @property
@@ -74,12 +87,12 @@ class DatasetSource:
 
     @property
     def exact_mean_bytes(self) -> int:
-        """How large a record is on average, the same for the same records, however they are stored."""
+        """How large a record is on average: the same for the same records, however they are stored."""
         return self.records.exact_mean_bytes
 
     @cached_property
     def ahead_bytes(self) -> int | None:
-        """How much should be read at once."""
+        """How much to read at once, if single records are expensive to read; else None."""
         files = self.records.files
         if any(file.compression is not None for file in files):
             return _AHEAD_BYTES
@@ -89,7 +102,7 @@ class DatasetSource:
 
     @property
     def first_bytes(self) -> int | None:
-        """How much of that at first."""
+        """How much to read at first."""
         compressed = self.ahead_bytes == _AHEAD_BYTES
         return None if self.ahead_bytes is None or compressed else self.ahead_bytes // _AT_FIRST
 
@@ -104,7 +117,7 @@ class DatasetSource:
         return f"{path}: record {record}"
 
     def digest(self) -> str:
-        """Return what tells these records from all others."""
+        """Return an identity of the records."""
         facts = hashlib.sha256(f"{self.start} {self.stop}".encode())
         for file in self.records.files:
             facts.update(self.records.digest_of(file).encode())
@@ -115,124 +128,94 @@ class DatasetSource:
         paths = [file.local.path for file in self.records.files if file.local is not None]
         return permissions_of(*paths) if paths else None
 
-    def made(self) -> list[Any]:
-        """Return what is made of the records, as far as can be told: which fields, and what was added beside them."""
-        making = self.making
-        if isinstance(making, ColumnDecoder):
-            return [making.schema.to_dict(), making.names]
-        if not isinstance(making, OverlaidDecoder):
-            return [type(making).__name__]
-        added = [(columns.schema.to_dict(), columns.names) for _, columns in making.added]
-        beside = [[file.digest for file in layer.files.values()] for layer, _ in making.added]
-        return [making.base.schema.to_dict(), making.base.names, added, beside, making.order]
+    def describe(self) -> list[Any]:
+        """Return what is decoded: part of what caches are keyed by."""
+        return self.decoder.describe()
 
-    def words(self) -> str:
-        """Return how many there are, for people."""
+    def summary(self) -> str:
+        """Return the name, and how many records and files there are."""
         count = f"{self.count():,} records in " if self.indexed else ""
         return f"{self.name}: {count}{counted(len(self.records.files), 'file')}"
 
+    def functions(self) -> tuple[Any, ...]:
+        """Return the user's functions that decode the records."""
+        return self.decoder.functions()
+
+    def pipelines(self) -> tuple[()]:
+        """Return none."""
+        return ()
+
     def expect(self, count: int) -> None:
-        """Take notice that so many records will be asked for, anywhere among them."""
+        """Hint that about `count` random lookups follow."""
         files, total = self.records.files, max(1, self.count())
         if len(files) <= files_at_once():
             for file, records in zip(files, np.diff(self.ends, prepend=0).tolist(), strict=True):
                 file.will_be_read(records * count // total)
 
     def load(self, numbers: NDArray[np.int64]) -> _Selection:
-        """Read records."""
+        """Read the records with these numbers."""
         return _Selection(self, numbers + self.start)
+
+    def batches(self, first: int, count: int | None, size: int, workers: int) -> Iterator[tuple[Any, float]]:
+        """Yield records from number `first` on, `size` at a time, and the seconds spent on decoding them."""
+        if self.exact:
+            return self._in_order(first, self._limited(first, count), size, self.decoder, workers)
+        return ((values, 0.0) for values in self._good(first, count, size, workers))
 
     def stream(
         self, first: int, count: int | None, size: int, section: Section, workers: int
     ) -> Iterator[tuple[TracedElements, list[float], float]]:
-        """Yield what becomes of records from number `first` on, with the seconds of each step and of decoding."""
-        if self.stop is not None:
-            left = max(0, self.stop - self.start - first)
-            count = left if count is None else min(count, left)
+        """Yield what steps make of records from number `first` on, with the seconds of each step and of decoding."""
         if self.exact:
-            yield from self._flow(first, count, size, Through(self.making, section), workers, several=section.pads)
+            yield from self._in_order(first, self._limited(first, count), size, self.decoder, workers, section)
             return
-        # Which records are passed over is known when they are read, so all before `first` are read again.
+        for values in self._good(first, count, size, workers):
+            yield (*section.run(traced(values), partial(_row, len(values))), 0.0)
+
+    def _limited(self, first: int, count: int | None) -> int | None:
+        """Return how many records to read from number `first` on, if `count` are wanted."""
+        if self.stop is None:
+            return count
+        left = max(0, self.stop - self.start - first)
+        return left if count is None else min(count, left)
+
+    def _good(self, first: int, count: int | None, size: int, workers: int) -> Iterator[Any]:
+        """Yield intact records from number `first` on, counted without the damaged ones."""
+        count = self._limited(first, count)
+        # Which records are damaged is known when they are read, so all before `first` are read again.
         at = 0
         log = self.records.log
         before = len(log.damage)
-        for values in self._flow(0, None, size, TolerantDecoder(self.making, log), workers):
+        for values, _ in self._in_order(0, None, size, TolerantDecoder(self.decoder, log), workers):
             start = min(len(values), max(0, first - at))
             stop = len(values) if count is None else min(len(values), first + count - at)
             at += len(values)
             if start < stop:
-                yield _sectioned(values, start, stop, section)
+                yield values[start:stop] if isinstance(values, list) else values.take(slice(start, stop))
             if count is not None and at >= first + count:
                 break
         log.say(before)
 
-    def _flow(
-        self, first: int, count: int | None, size: int, making: Any, workers: int, *, several: bool = False
+    def _in_order(
+        self,
+        first: int,
+        count: int | None,
+        size: int,
+        decoder: BatchDecoder | TolerantDecoder,
+        workers: int,
+        section: Section | None = None,
     ) -> Iterator[Any]:
         records, first = self.records, first + self.start
         at = 0
         if first:
             if first >= records.count:
-                return
+                return iter(())
             at, first = records.place(first)
-        yield from OrderedBatches(records.files[at:], first, count, size, making, records, workers, several=several)
+        return iter(OrderedBatches(records.files[at:], first, count, size, decoder, records, workers, section))
 
 
-def _sectioned(values: Any, start: int, stop: int, section: Section) -> tuple[TracedElements, list[float], float]:
-    some = values[start:stop] if isinstance(values, list) else values.take(slice(start, stop))
-    return (*section.run(traced(some), lambda i: f"row {i} of {stop - start}"), 0.0)
-
-
-@dataclass(frozen=True)
-class Through:
-    """A making whose records go through the steps of a pipeline at once, by whoever has decoded them."""
-
-    making: BatchDecoder
-    section: Section
-
-    def batch(self, part: RecordRange, start: int, stop: int) -> Any:
-        """Return what records [start, stop) of a part become."""
-        begun = time.perf_counter()
-        values = self.making.batch(part, start, stop)
-        return self._run(values, _RecordNames([part], start), begun)
-
-    def joined(self, parts: Sequence[RecordRange]) -> Any:
-        """Return what the records of all parts become."""
-        begun = time.perf_counter()
-        return self._run(self.making.joined(parts), _RecordNames(parts), begun)
-
-    def _run(self, values: Any, places: _RecordNames, begun: float) -> tuple[TracedElements, list[float], float]:
-        decoding = time.perf_counter() - begun
-        return (*self.section.run(traced(values), places.name), decoding)
-
-    def row(self, part: RecordRange) -> Any:
-        """Return what the first record of a part makes."""
-        return self.making.row(part)
-
-    def rows(self, batch: Any) -> Iterable[Any]:
-        """Return the rows of what the making returned."""
-        return self.making.rows(batch)
-
-    def check(self, batch: Any) -> None:
-        """Raise if there is anything wrong that would only show later."""
-        self.making.check(batch)
-
-
-class _RecordNames:
-    """Names the records of parts from the `first` on, if anybody asks."""
-
-    __slots__ = ("_first", "_parts")
-
-    def __init__(self, parts: Sequence[RecordRange], first: int = 0) -> None:
-        self._parts, self._first = parts, first
-
-    def name(self, at: int) -> str:
-        at += self._first
-        for part in self._parts:
-            if at < len(part.chunk):
-                return f"{part.path}: record {int(part.record_numbers(at, at + 1)[0])}"
-            at -= len(part.chunk)
-        return f"row {at}"
+def _row(count: int, at: int) -> str:
+    return f"row {at} of {count}"
 
 
 class _Selection:
@@ -243,26 +226,26 @@ class _Selection:
         self._numbers = numbers
         self._fetched: FetchedRecords | None = None
         try:
-            self._fetched = source.records.fetched(numbers, source.making)
+            self._fetched = source.records.fetched(numbers, source.decoder)
         except CorruptRecordError:
             if source.exact:
                 raise
 
-    def piece(self, start: int, stop: int) -> TracedElements:
-        """Return records [start, stop) of them as elements; those that are damaged may be lacking."""
-        records, making = self._source.records, self._source.making
+    def elements(self, start: int, stop: int) -> TracedElements:
+        """Decode records [start, stop) of them; damaged ones are left out."""
+        records, decoder = self._source.records, self._source.decoder
         if self._source.exact:
             assert self._fetched is not None
             return traced(self._fetched.values(start, stop))
         try:
             if self._fetched is not None:
                 values = self._fetched.values(start, stop)
-                making.check(values)
+                decoder.force(values)
                 return traced(values)
         except (SchemaError, CorruptRecordError):
             pass
-        good = np.flatnonzero([records.is_good(number, making) for number in self._numbers[start:stop].tolist()])
+        good = np.flatnonzero([records.is_good(number, decoder) for number in self._numbers[start:stop].tolist()])
         if not len(good):
-            return TracedElements(making.joined([]), [], stop - start)
-        values = records.fetched(self._numbers[start:stop][good], making).values(0, len(good))
+            return TracedElements(decoder.joined([]), [], stop - start)
+        values = records.fetched(self._numbers[start:stop][good], decoder).values(0, len(good))
         return TracedElements(values, (good + 1).tolist(), stop - start)

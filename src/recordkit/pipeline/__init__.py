@@ -1,19 +1,33 @@
 """Pipeline: what happens to elements between a dataset and a training loop.
 
-Steps are plain data. Nothing here knows of files; what has records with numbers is a `Source`.
+Steps are plain data. Nothing here knows of files: elements come from a `Source`, records with numbers from a
+`RecordSource`.
 """
 
 from ._cache import CacheSource
 from ._collate import collate
-from ._element_steps import BatchStep, Filter, Map, Section, failed, name_of
-from ._elements import ElementBlock, LazyMarks, Mark, Place, TracedElements, Upstream, cut_block, each, gathered, traced
+from ._element_steps import BatchStep, Filter, Map, Section
+from ._elements import (
+    ElementBlock,
+    LazyMarks,
+    Mark,
+    Place,
+    TracedElements,
+    Upstream,
+    cut_block,
+    each,
+    gathered,
+    traced,
+    wrapped,
+)
 from ._generator import GeneratorSource, begun
 from ._iteration import PipelineIterator
-from ._order import StepRepr
+from ._order_steps import RepeatStep, SkipStep, TakeStep
 from ._pipeline import CombinedSource, Pipeline, from_generator
-from ._reading import LoadedRecords, Source
-from ._sequential_steps import BufferShuffle, EveryOne, Prefetch, RepeatStep, SkipStep, TakeStep, wrapped
+from ._sequential_steps import BufferShuffle, EveryOne, Prefetch
+from ._source import LoadedRecords, RecordSource, Source
 from ._state import whole_state
+from ._step import ElementStep, Step, failed, name_of
 from ._verbs import Steps
 
 __all__ = [
@@ -22,6 +36,7 @@ __all__ = [
     "CacheSource",
     "CombinedSource",
     "ElementBlock",
+    "ElementStep",
     "EveryOne",
     "Filter",
     "GeneratorSource",
@@ -33,11 +48,12 @@ __all__ = [
     "PipelineIterator",
     "Place",
     "Prefetch",
+    "RecordSource",
     "RepeatStep",
     "Section",
     "SkipStep",
     "Source",
-    "StepRepr",
+    "Step",
     "Steps",
     "TakeStep",
     "TracedElements",

@@ -235,6 +235,7 @@ class CacheSource:
         max_bytes: More than so much goes to the disk.
         fingerprint: What they are made of.
         name: What people call it.
+        most_rows: How many elements to give at a time at most; None for as many as fit.
     """
 
     upstream: Pipeline
@@ -244,7 +245,9 @@ class CacheSource:
     name: str
     indexed = True
     exact = True
+    gives_columns = False  # they may be columns, but are decoded already
     ahead_bytes = first_bytes = None
+    most_rows: int | None = None
     _filled: _CacheState = field(default_factory=_CacheState)
 
     @property
@@ -270,8 +273,28 @@ class CacheSource:
         """Return the permissions that all files allow which the elements come from; None if there are none."""
         return self.upstream.permissions()
 
-    def words(self) -> str:
-        """Return what is kept where, for people."""
+    def as_records(self) -> CacheSource:
+        """Return this: each element is a record."""
+        return self
+
+    def describe(self) -> None:
+        """Return nothing: the pipeline before it says it all."""
+
+    def functions(self) -> tuple[Any, ...]:
+        """Return none: they are those of the pipeline before it."""
+        return ()
+
+    def pipelines(self) -> tuple[Pipeline, ...]:
+        """Return the pipeline that makes the elements."""
+        return (self.upstream,)
+
+    @property
+    def gives_lists(self) -> bool:
+        """Whether a batch is a list, as it is without a cache."""
+        return self.upstream.gives_lists
+
+    def summary(self) -> str:
+        """Return where the elements are kept."""
         return f"{self.name}, kept in {'memory' if self.path is None else self.path} once they are made"
 
     def expect(self, count: int) -> None:
@@ -345,13 +368,18 @@ class CacheSource:
         """Return elements in any order, for which all may have to be made first."""
         return _CachedSelection(self.filled(), numbers)
 
-    def stream(
-        self, first: int, count: int | None, size: int, section: Section, workers: int
-    ) -> Iterator[tuple[TracedElements, list[float], float]]:
+    def batches(self, first: int, count: int | None, size: int, workers: int) -> Iterator[tuple[Values, float]]:
         """Yield elements in their order: as they are made, the first time."""
         stop = None if count is None else first + count
         for values in self._in_order(first, stop, size):
-            yield (*section.run(traced(values), self.place), 0.0)
+            yield values, 0.0
+
+    def stream(
+        self, first: int, count: int | None, size: int, section: Section, workers: int
+    ) -> Iterator[tuple[TracedElements, list[float], float]]:
+        """Yield what steps make of the elements in their order."""
+        for values, seconds in self.batches(first, count, size, workers):
+            yield (*section.run(traced(values), self.place), seconds)
 
     def _in_order(self, first: int, stop: int | None, size: int) -> Iterator[Values]:
         known = self._known()
@@ -425,7 +453,7 @@ class _CachedSelection:
     kept: CachedElements
     numbers: NDArray[np.int64]
 
-    def piece(self, start: int, stop: int) -> TracedElements:
+    def elements(self, start: int, stop: int) -> TracedElements:
         """Return some of them."""
         return traced(self.kept.some(self.numbers[start:stop]))
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._elements import ElementBlock, LazyMarks, cut_block, elements, joined, parts_of, picked
-from ._order import TURNS, permuted
-from ._sequential_steps import wrapped
+from ._elements import ElementBlock, LazyMarks, cut_block, elements, joined, parts_of, picked, wrapped
+from ._order_steps import TURNS, permuted
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
     from ._elements import Mark
+    from ._pipeline import Pipeline
 
     Blocks = Generator[ElementBlock, None, None]
 
@@ -24,23 +24,11 @@ _DRAWN = 1 << 62
 _MIXED = 256  # elements that are mixed at a time
 
 
-class BlockProducer(Protocol):
-    """What gives blocks from any mark on."""
-
-    def blocks(self, mark: Mark, epoch: int) -> Blocks:
-        """Yield the blocks behind a mark."""
-        ...
-
-    def count(self) -> int | None:
-        """Return how many elements there are; None if that is not known."""
-        ...
-
-
 @dataclass(frozen=True)
 class Zip:
     """Tuples of one element of each, until one ends."""
 
-    pipes: tuple[BlockProducer, ...]
+    pipes: tuple[Pipeline, ...]
 
     def blocks(self, mark: Mark, epoch: int) -> Blocks:
         """Yield tuples."""
@@ -66,7 +54,7 @@ def _marks_at(parts: Sequence[ElementBlock], place: int) -> Mark:
 class Concat:
     """All elements of the first, then all of the next."""
 
-    pipes: tuple[BlockProducer, ...]
+    pipes: tuple[Pipeline, ...]
 
     def blocks(self, mark: Mark, epoch: int) -> Blocks:
         """Yield the blocks of each."""
@@ -89,7 +77,7 @@ class Concat:
 class Mix:
     """Elements of each in turns that are drawn at random, by weights; until all have ended, or the first has."""
 
-    pipes: tuple[BlockProducer, ...]
+    pipes: tuple[Pipeline, ...]
     weights: tuple[float, ...]
     seed: int
     stop: str
@@ -174,7 +162,7 @@ class _Pull:
         mark: That of the last element that was taken.
     """
 
-    def __init__(self, stack: ExitStack, pipe: BlockProducer, mark: Mark, epoch: int) -> None:
+    def __init__(self, stack: ExitStack, pipe: Pipeline, mark: Mark, epoch: int) -> None:
         self._blocks = stack.enter_context(closing(pipe.blocks(mark, epoch)))
         self._held: list[ElementBlock] = []
         self._size = 0

@@ -8,9 +8,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from recordkit.errors import CorruptRecordError, SchemaError
 
 from ._collate import Fill, collate, padded_batches
 from ._elements import ElementBlock, Place, TracedElements, Values, cut, elements, joined
+from ._step import ElementStep, Step, failed, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -30,49 +30,11 @@ if TYPE_CHECKING:
     from recordkit.expressions import Expression
 
     from ._elements import Mark, Upstream
-
-
-class Step(Protocol):
-    """One that looks at each element alone."""
-
-    @property
-    def keeps(self) -> bool:
-        """Whether it makes one element of each."""
-        ...
-
-    def apply(self, piece: TracedElements, place: Place) -> TracedElements:
-        """Return what elements become.
-
-        Args:
-            piece: The elements.
-            place: Names where those that the piece was made of came from.
-        """
-        ...
-
-
-def name_of(function: Any) -> str:
-    """Return what people call a function: the same in every process, since states and caches remember it."""
-    while isinstance(function, partial):
-        function = function.func
-    named = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
-    return str(named or type(function).__qualname__)
-
-
-def failed(error: Exception, note: str) -> Exception:
-    """Return what to raise when a function of the user's has failed: its error, with a note that says which and where.
-
-    A StopIteration would pass for the end of the elements, and becomes a RuntimeError, as in Python's generators.
-    """
-    if isinstance(error, StopIteration):
-        stopped = RuntimeError(f"{note}: it raised StopIteration\n  Give next() a default, as in next(items, None).")
-        stopped.__cause__ = error
-        return stopped
-    error.add_note(note)
-    return error
+    from ._source import RecordSource
 
 
 @dataclass(frozen=True)
-class Map:
+class Map(ElementStep):
     """What a function makes of each element."""
 
     function: Callable[[Any], Any]
@@ -88,7 +50,7 @@ class Map:
 
 
 @dataclass(frozen=True)
-class MapBatches:
+class MapBatches(ElementStep):
     """What a function makes of columns, as many rows as there were."""
 
     function: Callable[[Any], Any]
@@ -146,7 +108,7 @@ def _column(values: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Filter:
+class Filter(ElementStep):
     """The elements for which a function says yes."""
 
     function: Callable[[Any], Any]
@@ -163,7 +125,7 @@ class Filter:
 
 
 @dataclass(frozen=True)
-class Where:
+class Where(ElementStep):
     """The rows that an expression takes."""
 
     expression: Expression
@@ -202,7 +164,7 @@ def _called(function: Callable[[Any], Any], piece: TracedElements, place: Place,
 
 
 @dataclass(frozen=True)
-class DecodeImages:
+class DecodeImages(ElementStep):
     """The pixels of encoded pictures, in place of their bytes."""
 
     field: str
@@ -267,7 +229,7 @@ def _pixels(pictures: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class BatchStep:
+class BatchStep(Step):
     """Batches of `size` elements, the last one shorter.
 
     Where every record gives one element, it knows which ones a batch is made of, and batches can be made side by side.
@@ -281,7 +243,6 @@ class BatchStep:
     drop_last: bool = False
     pad: Fill = None
     lists: bool = False
-    keeps = False
 
     def apply(self, piece: TracedElements, place: Place) -> TracedElements:
         """Return the batches of elements of which the first begins one."""
@@ -299,9 +260,17 @@ class BatchStep:
             return padded_batches(values, self.size, self.pad)
         return [self._batch(cut(values, start, start + self.size)) for start in range(0, len(values), self.size)]
 
+    def count(self, before: int) -> int:
+        """Return how many batches there are."""
+        return before // self.size if self.drop_last else -(-before // self.size)
+
+    def is_decoded(self, source: RecordSource) -> bool:
+        """Return whether `size` records, as a source gives them, are a batch already."""
+        return self.lists or (source.gives_columns and not self.pads)
+
     @property
     def pads(self) -> bool:
-        """Whether every batch is made whole at once, with lists filled up."""
+        """Whether ragged lists are padded, which is done for many batches at once."""
         return self.pad is not None and not self.lists
 
     def _batch(self, values: Values) -> Any:
@@ -337,7 +306,7 @@ class BatchStep:
 class Section:
     """Steps that follow each other and look at each element alone: done together, while what they need is at hand."""
 
-    steps: tuple[Step, ...] = ()
+    steps: tuple[Any, ...] = ()  # element steps, and the batch step if it is aligned
     numbers: tuple[int, ...] = ()  # which steps of the pipeline they are
 
     def run(self, piece: TracedElements, place: Place) -> tuple[TracedElements, list[float]]:
@@ -361,11 +330,11 @@ class Section:
         return len(self.steps) == 1 and isinstance(self.steps[0], BatchStep) and self.steps[0].pads
 
 
-def aligned(steps: Sequence[Any]) -> BatchStep | None:
-    """Return the step that makes batches, if those before it keep one element for each record."""
+def aligned(steps: Sequence[Step]) -> BatchStep | None:
+    """Return the step that makes batches, if the element steps before it keep one element for each record."""
     for step in steps:
         if isinstance(step, BatchStep):
             return step
-        if not step.keeps:
+        if isinstance(step, ElementStep) and not step.keeps:
             return None
     return None

@@ -122,6 +122,11 @@ class LazyMarks(Sequence[Mark]):
         return LazyMarks(numbers, self.tell) if isinstance(numbers, range) else self.tell(numbers)
 
 
+def wrapped(marks: Sequence[Mark], behind: Any) -> LazyMarks:
+    """Return marks with what a stage adds to each: `behind(i, mark)`."""
+    return LazyMarks(range(len(marks)), lambda i: behind(i, marks[i]))
+
+
 def elements(values: Values) -> Iterable[Any]:
     """Return the elements one by one: rows as dicts, or what is in a list."""
     return values.rows() if isinstance(values, Batch) else values

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import _order, _sequential_steps
-from ._order import Interleave, Shuffle
+from ._iteration import READING
+from ._order_steps import Interleave, OrderStep, ShardStep, Shuffle
 from ._plan import any_ranks, divided, in_turn, is_moot
-from ._profile import READING
+from ._sequential_steps import BufferShuffle, Prefetch
 
 if TYPE_CHECKING:
+    from ._iteration import Profile
     from ._pipeline import Pipeline
-    from ._profile import Profile
+    from ._source import RecordSource
+    from ._step import Step
 
 
 def explained(pipe: Pipeline) -> str:
     """Return the steps of a pipeline, one a line, with what each means."""
-    lines = [pipe.source_words()]
+    lines = [pipe.source.summary()]
     width = max((len(str(step)) for step in pipe.steps), default=0)
     order, _ = divided(pipe.source, pipe.steps)
     first = {number for number, _ in order}
     for number, step in enumerate(pipe.steps):
         words = _meaning(step, pipe, number in first)
         lines.append(f"  {step!s:{min(width, 40)}}  {words}".rstrip())
-    lines.append(_reading([step for _, step in order], pipe.source))
+    lines.append(_reading([step for _, step in order], pipe.source.as_records()))
     tied = any_ranks(pipe.source, pipe.steps)
     ranks = "with any number of ranks and workers" if tied is None else f"with the same ranks ({tied})"
     lines.append(f"state: a few numbers; resumes {ranks}")
@@ -33,23 +35,23 @@ def explained(pipe: Pipeline) -> str:
 def _meaning(step: Any, pipe: Pipeline, arithmetic: bool) -> str:
     if isinstance(step, Shuffle):
         return _shuffled(step, pipe)
-    if isinstance(step, _sequential_steps.BufferShuffle):
+    if isinstance(step, BufferShuffle):
         return f"each element among the next {step.buffer:,} of its place or so; what comes late stays late"
     if isinstance(step, Interleave):
         if is_moot([each for _, each in divided(pipe.source, pipe.steps)[0]]):
             return "makes no difference before a shuffle of everything"
         return f"{step.block} of a file, then of the next, {step.cycle} files in turns"
-    if isinstance(step, _order.ShardStep):
+    if isinstance(step, ShardStep):
         return _sharded(step, pipe, arithmetic)
-    if isinstance(step, _sequential_steps.Prefetch):
+    if isinstance(step, Prefetch):
         return "made before they are asked for"
     return ""
 
 
-def _before(step: Any, pipe: Pipeline) -> int:
+def _before(step: OrderStep, pipe: Pipeline) -> int:
     """Return how many elements there are before a step of the order."""
     order, _ = divided(pipe.source, pipe.steps)
-    count: int = pipe.source.count()
+    count = pipe.source.count() or 0
     for _, each in order:
         if each is step:
             break
@@ -61,14 +63,16 @@ def _shuffled(step: Shuffle, pipe: Pipeline) -> str:
     count = _before(step, pipe)
     if step.window is None:
         return f"any of {count:,} at any place; another order each epoch"
-    windows = step.windows(count, pipe.source)
+    source = pipe.source.as_records()
+    assert source is not None  # which shuffle(seed) needs
+    windows = step.windows(count, source)
     return (
         f"pieces of {windows.piece:,} consecutive ones anywhere, shuffled with {windows.pieces - 1:,} others "
         f"in a window of {min(count, windows.size):,}; another order each epoch"
     )
 
 
-def _sharded(step: _order.ShardStep, pipe: Pipeline, arithmetic: bool) -> str:
+def _sharded(step: ShardStep, pipe: Pipeline, arithmetic: bool) -> str:
     if not arithmetic:
         return "every rank makes all elements up to here, and gives its own"
     words = "every record on one rank"
@@ -80,22 +84,18 @@ def _sharded(step: _order.ShardStep, pipe: Pipeline, arithmetic: bool) -> str:
     return words
 
 
-def _reading(order: list[Any], source: Any) -> str:
-    if not hasattr(source, "stream") or in_turn(order):
+def _reading(order: list[Step], source: RecordSource | None) -> str:
+    if source is None or in_turn(order):
         return "reads: one file after the other"
     if any(isinstance(step, Shuffle) and step.window for step in order):
         return "reads: in large pieces, the next window while this one is given"
+    ahead = source.ahead_bytes
+    if ahead is None:
+        return "reads: each record from its place"
     if source.first_bytes is not None:
-        return (
-            f"reads: records of many files, {source.ahead_bytes >> 10:,} KiB at a time, "
-            "so that a file is opened once for several of them"
-        )
-    if source.ahead_bytes is not None:
-        return (
-            "reads: compressed blocks, as many as fit into "
-            f"{source.ahead_bytes >> 20} MiB at a time; window= would read each once"
-        )
-    return "reads: each record from its place"
+        together = "so that a file is opened once for several of them"
+        return f"reads: records of many files, {ahead >> 10:,} KiB at a time, {together}"
+    return f"reads: compressed blocks, as many as fit into {ahead >> 20} MiB at a time; window= would read each once"
 
 
 def profiled(pipe: Pipeline, profile: Profile) -> str:

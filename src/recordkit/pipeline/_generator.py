@@ -6,8 +6,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ._element_steps import failed, name_of
 from ._elements import ElementBlock, gathered, number_of
+from ._source import Source
+from ._step import failed, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
@@ -28,7 +29,7 @@ def begun(function: Callable[..., Iterable[Any]], *args: Any) -> Iterator[Any]:
 
 
 @dataclass(frozen=True)
-class GeneratorSource:
+class GeneratorSource(Source):
     """What a function yields, each time it is called.
 
     Attributes:
@@ -39,7 +40,6 @@ class GeneratorSource:
     function: Callable[[], Iterable[Any]]
     schema: Schema | None = None
     most: int = _MOST
-    indexed = False
 
     @property
     def name(self) -> str:
@@ -51,8 +51,12 @@ class GeneratorSource:
         return
 
     def digest(self) -> str:
-        """Return what tells it from others, as far as can be told."""
+        """Return the name, since nothing else is known before the function is called."""
         return f"generator {self.name}"
+
+    def functions(self) -> tuple[Any, ...]:
+        """Return the function."""
+        return (self.function,)
 
     def blocks(self, mark: Mark, epoch: int) -> Generator[ElementBlock, None, None]:
         """Yield what the function yields; behind a mark, by going through all before it once more."""

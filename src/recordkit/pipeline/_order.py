@@ -1,303 +1,27 @@
 """Order: which record comes at which place of an epoch, by arithmetic alone.
 
-An order is a chain of operations on numbers, each of which tells for the places behind it the places before it. So any
-place is found at once, and nothing but the place has to be kept to go on from there. The permutation is written down in
-docs/format/order.md.
+An order is a chain of steps, each of which translates places. So any place is found at once, and the place is all that
+has to be remembered to continue from there.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recordkit import _core
-
 from ._elements import number_of, parts_of
+from ._order_steps import RepeatStep, ShardStep, Shuffle, groups_of
+from ._step import ENDLESS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from numpy.typing import NDArray
-
     from ._elements import Mark
-
-    Numbers: TypeAlias = NDArray[np.int64]
-
-Uneven: TypeAlias = Literal["pad", "drop", "error"]
-
-ENDLESS = 1 << 62
-_PIECE_BYTES = 4 << 20  # read at once where records are shuffled within windows
-# What is permuted or drawn, told apart, so that one says nothing of the other: docs/format/order.md.
-_ALL, _PIECES, SLOTS, REST, TURNS = 0, 1, 2, 3, 4
-_WITHIN = 1 << 32  # and the number of the window
-
-
-class Facts(Protocol):
-    """What an order has to know of the records."""
-
-    @property
-    def ends(self) -> Numbers:
-        """The number of records up to the end of each file."""
-        ...
-
-    @property
-    def mean_bytes(self) -> int:
-        """About how large a record is."""
-        ...
-
-    @property
-    def exact_mean_bytes(self) -> int:
-        """How large a record is on average: the same for the same records, however they are stored."""
-        ...
-
-
-class StepRepr:
-    """A step that is printed as it was said: with what is not as usual."""
-
-    def __str__(self) -> str:
-        said = []
-        for each in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, each.name)
-            if value != each.default:
-                said.append(f"{each.name}={value!r}")
-        return f"{type(self).__name__.removesuffix('Step')}({', '.join(said)})"
-
-
-class OrderStep(Protocol):
-    """One operation: `count` places behind it for so many before it, and which those are."""
-
-    def count(self, before: int) -> int:
-        """Return how many places there are behind it."""
-        ...
-
-    def up(self, places: Numbers, before: int, epoch: int, facts: Facts) -> Numbers:
-        """Return for places behind it which they are before it."""
-        ...
-
-
-@dataclass(frozen=True)
-class SkipStep(StepRepr):
-    """Leave out the first elements."""
-
-    elements: int
-
-    def count(self, before: int) -> int:
-        """Return how many are left."""
-        return max(0, before - self.elements)
-
-    def up(self, places: Numbers, before: int, epoch: int, facts: Facts) -> Numbers:
-        """Return the places, moved."""
-        return places + self.elements
-
-
-@dataclass(frozen=True)
-class TakeStep(StepRepr):
-    """Keep the first elements only."""
-
-    elements: int
-
-    def count(self, before: int) -> int:
-        """Return how many are kept."""
-        return min(before, self.elements)
-
-    def up(self, places: Numbers, before: int, epoch: int, facts: Facts) -> Numbers:
-        """Return the same places."""
-        return places
-
-
-@dataclass(frozen=True)
-class Shuffle(StepRepr):
-    """Any record at any place, by a permutation that seed and epoch tell.
-
-    Attributes:
-        window: Permute pieces of consecutive records, and then the records within windows of so many bytes.
-    """
-
-    seed: int
-    window: int | None = None
-
-    def count(self, before: int) -> int:
-        """Return as many."""
-        return before
-
-    def up(self, places: Numbers, before: int, epoch: int, facts: Facts) -> Numbers:
-        """Return where the elements are taken from."""
-        if self.window is None:
-            return permuted(places, before, self.seed, epoch, _ALL)
-        return self.windows(before, facts).up(places, self.seed, epoch)
-
-    def windows(self, before: int, facts: Facts) -> Windows:
-        """Return how the records are divided up."""
-        assert self.window is not None
-        room = self.window // 2  # the next one is read while this one is given
-        mean = facts.exact_mean_bytes
-        piece = max(1, min(_PIECE_BYTES, room) // mean)
-        return Windows(before, piece, max(1, room // (piece * mean)))
-
-
-@dataclass(frozen=True)
-class Windows:
-    """Pieces of `piece` consecutive places, the last one shorter, and windows of `pieces` of them."""
-
-    places: int
-    piece: int
-    pieces: int
-
-    @property
-    def size(self) -> int:
-        """How many places a window has at most."""
-        return self.piece * self.pieces
-
-    def up(self, places: Numbers, seed: int, epoch: int) -> Numbers:
-        """Return where the elements are taken from: a piece anywhere, and within the window any place."""
-        starts = self.starts(seed, epoch)
-        found = np.empty(len(places), np.int64)
-        windows = np.searchsorted(starts, places, side="right") - 1
-        for window, mine in _each(windows):
-            start, stop = int(starts[window]), int(starts[window + 1])
-            within = permuted(places[mine] - start, stop - start, seed, epoch, _WITHIN + window)
-            found[mine] = self._behind(within, window, seed, epoch)
-        return found
-
-    @lru_cache(maxsize=16)  # noqa: B019 - it is a few numbers
-    def starts(self, seed: int, epoch: int) -> Numbers:
-        """Return the first place of every window, and the end."""
-        count = -(-self.places // self.piece)
-        starts = np.arange(0, -(-count // self.pieces) + 1, dtype=np.int64) * self.size
-        # The piece that is shorter moves all places behind it.
-        short = int(np.flatnonzero(permuted(np.arange(count), count, seed, epoch, _PIECES) == count - 1)[0])
-        starts[short // self.pieces + 1 :] -= count * self.piece - self.places
-        starts[-1] = self.places
-        return starts
-
-    def _behind(self, within: Numbers, window: int, seed: int, epoch: int) -> Numbers:
-        """Return the records at these places of a window before it was shuffled: pieces one after the other."""
-        count = -(-self.places // self.piece)
-        slots = np.arange(window * self.pieces, min(count, (window + 1) * self.pieces))
-        pieces = permuted(slots, count, seed, epoch, _PIECES)
-        lengths = np.minimum(self.piece, self.places - pieces * self.piece)
-        ends = np.cumsum(lengths)
-        slot = np.searchsorted(ends, within, side="right")
-        found: Numbers = pieces[slot] * self.piece + within - (ends - lengths)[slot]
-        return found
-
-
-@dataclass(frozen=True)
-class ShardStep(StepRepr):
-    """Every `world`-th element, from number `rank` on: all ranks together have all of them.
-
-    Attributes:
-        uneven: Where they do not come out even, ranks may get some of the first once more, or all lack the last ones.
-        start: So many elements were given before, by all ranks together.
-    """
-
-    rank: int
-    world: int
-    uneven: Uneven = "pad"
-    start: int = 0
-
-    def count(self, before: int) -> int:
-        """Return how many this rank gets."""
-        left = max(0, before - self.start)
-        return left // self.world if self.uneven == "drop" else -(-left // self.world)
-
-    def up(self, places: Numbers, before: int, epoch: int, facts: Facts) -> Numbers:
-        """Return every `world`-th place; behind the last come the first again."""
-        return (self.start + places * self.world + self.rank) % before
-
-
-@dataclass(frozen=True)
-class Interleave(StepRepr):
-    """Some records of one file, some of the next, in turns over `cycle` files at a time."""
-
-    cycle: int
-    block: int
-
-    def count(self, before: int) -> int:
-        """Return as many."""
-        return before
-
-    def up(self, places: Numbers, before: int, epoch: int, facts: Facts) -> Numbers:
-        """Return where the elements are taken from."""
-        return self.turns(facts.ends.tobytes()).up(places)
-
-    @lru_cache(maxsize=4)  # noqa: B019 - it is a few numbers a file
-    def turns(self, file_ends: bytes) -> Turns:
-        """Return which files take turns, from each place on where that changes."""
-        ends = np.frombuffer(file_ends, np.int64)
-        sizes = np.diff(ends, prepend=0).tolist()
-        firsts = (ends - np.diff(ends, prepend=0)).tolist()
-        waiting = [file for file in range(len(sizes)) if sizes[file]][::-1]
-        open_files: list[int] = []
-        given = dict.fromkeys(range(len(sizes)), 0)
-        rounds: list[_Round] = []
-        place = 0
-        while open_files or waiting:
-            while waiting and len(open_files) < self.cycle:
-                open_files.append(waiting.pop())
-            left = min(-(-(sizes[file] - given[file]) // self.block) for file in open_files)
-            if left > 1:  # so many rounds in which every file has a whole block
-                firsts_now = [firsts[file] + given[file] for file in open_files]
-                rounds.append(_Round(place, (left - 1) * self.block, self.block, firsts_now))
-                place += (left - 1) * self.block * len(open_files)
-                for file in open_files:
-                    given[file] += (left - 1) * self.block
-            for slot, file in enumerate(list(open_files)):  # the round in which one of them ends, at least
-                size = min(self.block, sizes[file] - given[file])
-                rounds.append(_Round(place, size, size, [firsts[file] + given[file]]))
-                place += size
-                given[file] += size
-                if given[file] == sizes[file]:
-                    open_files[slot] = waiting.pop() if waiting else -1
-            open_files = [file for file in open_files if file >= 0]
-        return Turns(rounds)
-
-
-@dataclass(frozen=True)
-class _Round:
-    """Places from `place` on, where files take turns that give `block` records each, `each` records a file in all."""
-
-    place: int
-    each: int
-    block: int
-    firsts: Sequence[int]
-
-
-class Turns:
-    """Which record an interleaved place is."""
-
-    def __init__(self, rounds: Sequence[_Round]) -> None:
-        self._rounds = rounds
-        self._places = np.array([turn.place for turn in rounds], np.int64)
-
-    def up(self, places: Numbers) -> Numbers:
-        """Return the records at these places."""
-        found = np.empty(len(places), np.int64)
-        turns = np.searchsorted(self._places, places, side="right") - 1
-        for number, mine in _each(turns):
-            turn = self._rounds[number]
-            block, within = np.divmod(places[mine] - turn.place, turn.block)
-            around, file = np.divmod(block, len(turn.firsts))
-            found[mine] = np.array(turn.firsts, np.int64)[file] + around * turn.block + within
-        return found
-
-
-@dataclass(frozen=True)
-class RepeatStep(StepRepr):
-    """Everything again, `times` times, and for ever if that is None. Each pass is an epoch of its own."""
-
-    times: int | None = None
-
-    def count(self, before: int) -> int:
-        """Return how many there are in all."""
-        return before and (ENDLESS if self.times is None else before * self.times)
-
-    def epoch(self, epoch: int, number: int) -> int:
-        """Return which epoch a pass is."""
-        return epoch * (self.times or 1) + number
+    from ._order_steps import Numbers, OrderStep
+    from ._source import RecordSource
 
 
 @dataclass(frozen=True)
@@ -313,19 +37,17 @@ class EpochOrder:
     """
 
     records: int
-    ops: tuple[OrderStep | RepeatStep, ...]
-    facts: Facts
+    ops: tuple[OrderStep, ...]
+    source: RecordSource
     epoch: int = 0
     passes: int = 0
     start: int = 0
 
     @classmethod
-    def at(
-        cls, records: int, ops: tuple[OrderStep | RepeatStep, ...], facts: Facts, epoch: int, mark: Mark
-    ) -> EpochOrder:
+    def at(cls, records: int, ops: tuple[OrderStep, ...], source: RecordSource, epoch: int, mark: Mark) -> EpochOrder:
         """Return the order from a mark on."""
         passes, start = parts_of(mark, 0, 0) if isinstance(mark, list | tuple) else (0, number_of(mark))
-        return cls(records, ops, facts, epoch, passes, start)
+        return cls(records, ops, source, epoch, passes, start)
 
     @cached_property
     def last(self) -> RepeatStep | None:
@@ -334,7 +56,7 @@ class EpochOrder:
         return last if isinstance(last, RepeatStep) else None
 
     @cached_property
-    def _inner(self) -> tuple[OrderStep | RepeatStep, ...]:
+    def _inner(self) -> tuple[OrderStep, ...]:
         return self.ops[:-1] if self.last is not None else self.ops
 
     @cached_property
@@ -396,7 +118,7 @@ class EpochOrder:
             length = self._first if number == 0 else self._full
             size = min(stop - first, length - within) if self.last is not None else stop - first
             epoch = self.epoch if self.last is None else self.last.epoch(self.epoch, self.passes + number)
-            parts.append(self._up(np.arange(within, within + size, dtype=np.int64), epoch, start))
+            parts.append(self._translated(np.arange(within, within + size, dtype=np.int64), epoch, start))
             first += size
         return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.int64), *parts])
 
@@ -409,7 +131,7 @@ class EpochOrder:
         epoch = self.epoch if self.last is None else self.last.epoch(self.epoch, self.passes + number)
         shuffle, before = self._inner[at], _count(self._inner[:at], self.records)
         assert isinstance(shuffle, Shuffle)
-        starts = shuffle.windows(before, self.facts).starts(shuffle.seed, epoch)
+        starts = shuffle.windows(before, self.source).starts(shuffle.seed, epoch)
         window = np.searchsorted(starts, self._shuffled_place(first, at), side="right")
         low, high = first, stop
         while high - low > 1:  # places behind the shuffle follow each other as those before it
@@ -424,9 +146,9 @@ class EpochOrder:
     def _shuffled_place(self, place: int, at: int) -> int:
         _, within, start = self._pass_of(place)
         ops, counts, places = self._chain(start)
-        return int(_up(ops[at + 1 :], counts[at + 1 :], np.array([within + places]), 0, self.facts)[0])
+        return int(_translated(ops[at + 1 :], counts[at + 1 :], np.array([within + places]), 0, self.source)[0])
 
-    def _chain(self, start: int) -> tuple[list[OrderStep | RepeatStep], list[int], int]:
+    def _chain(self, start: int) -> tuple[list[OrderStep], list[int], int]:
         """Return the operations of a pass, how many places are before each, and how many were given before."""
         ops = list(self._inner)
         if self._shard is not None:
@@ -436,9 +158,9 @@ class EpochOrder:
             counts.append(op.count(counts[-1]))
         return ops, counts, start
 
-    def _up(self, places: Numbers, epoch: int, start: int) -> Numbers:
+    def _translated(self, places: Numbers, epoch: int, start: int) -> Numbers:
         ops, counts, given = self._chain(start)
-        return _up(ops, counts, places + given, epoch, self.facts)
+        return _translated(ops, counts, places + given, epoch, self.source)
 
 
 @dataclass(frozen=True)
@@ -494,39 +216,24 @@ class StridedOrder:
         return stop
 
 
-def _up(
-    ops: Sequence[OrderStep | RepeatStep], counts: Sequence[int], places: Numbers, epoch: int, facts: Facts
+def _translated(
+    ops: Sequence[OrderStep], counts: Sequence[int], places: Numbers, epoch: int, source: RecordSource
 ) -> Numbers:
     for at in range(len(ops) - 1, -1, -1):
         op, before = ops[at], counts[at]
         if not isinstance(op, RepeatStep):
-            places = op.up(places, before, epoch, facts)
+            places = op.source_places(places, before, epoch, source)
             continue
         # What stands before it is another epoch in each pass.
         passes, places = np.divmod(places, before)
         found = np.empty(len(places), np.int64)
-        for number, mine in _each(passes):
-            found[mine] = _up(ops[:at], counts[:at], places[mine], op.epoch(epoch, number), facts)
+        for number, mine in groups_of(passes):
+            found[mine] = _translated(ops[:at], counts[:at], places[mine], op.epoch(epoch, number), source)
         return found
     return places
 
 
-def _each(groups: Numbers) -> Iterator[tuple[int, slice | NDArray[np.bool_]]]:
-    """Yield each number that is among these, and where: nearly always, it is one."""
-    if len(groups) and (groups == groups[0]).all():
-        yield int(groups[0]), slice(None)
-        return
-    for number in np.unique(groups).tolist():
-        yield number, groups == number
-
-
-def _count(ops: Sequence[OrderStep | RepeatStep], records: int) -> int:
+def _count(ops: Sequence[OrderStep], records: int) -> int:
     for op in ops:
         records = op.count(records)
     return records
-
-
-def permuted(places: Numbers, count: int, seed: int, epoch: int, salt: int) -> Numbers:
-    """Return the images of places under the permutation of [0, count) that seed, epoch and salt tell."""
-    found: Numbers = _core.permute(places, count, seed % (1 << 64), epoch, salt)
-    return found

@@ -16,22 +16,24 @@ from recordkit.schema import Schema
 from recordkit.storage import is_lone_file
 from recordkit.wording import parse_size, whole_number
 
-from . import _explain, _order, _sequential_steps, _state
+from . import _explain, _state
 from ._cache import CacheSource, fingerprint
 from ._combine import Concat, Mix, Zip
-from ._element_steps import BatchStep, Filter, Map, MapBatches, name_of
+from ._element_steps import BatchStep, Filter, Map, MapBatches
 from ._generator import GeneratorSource
-from ._iteration import PipelineIterator
-from ._order import Interleave, Shuffle
+from ._iteration import PipelineIterator, Profile
+from ._order_steps import Interleave, RepeatStep, ShardStep, Shuffle
 from ._plan import ORDER_ONLY, UNCHANGED, any_ranks, divided, planned
-from ._profile import Profile
+from ._sequential_steps import Prefetch, Unbatch
+from ._source import Source
+from ._step import Step, name_of
 from ._verbs import Steps, function_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
-    from ._combine import BlockProducer
     from ._elements import ElementBlock, Mark
+    from ._source import BlockProducer
 
 
 @dataclass
@@ -64,8 +66,8 @@ class Pipeline(Steps):
         workers: Who reads, and carries out steps that do not say who should.
     """
 
-    source: Any
-    steps: tuple[Any, ...] = ()
+    source: Source
+    steps: tuple[Step, ...] = ()
     workers: Workers = AUTO
     every: tuple[int, int] | None = None
     _epochs: _EpochCounter = field(default_factory=_EpochCounter)
@@ -75,7 +77,7 @@ class Pipeline(Steps):
         """Return this pipeline."""
         return self
 
-    def with_step(self, step: Any) -> Pipeline:
+    def with_step(self, step: Step) -> Pipeline:
         """Return the pipeline with one more step at its end. Internal to recordkit: arguments are not checked.
 
         Raises:
@@ -149,11 +151,11 @@ class Pipeline(Steps):
     @property
     def sharded(self) -> bool:
         """Whether the elements are those of one rank among several."""
-        return any(isinstance(step, _order.ShardStep) for step in self.steps)
+        return any(isinstance(step, ShardStep) for step in self.steps)
 
     @property
     def _rank(self) -> list[int] | None:
-        return next(([step.rank, step.world] for step in self.steps if isinstance(step, _order.ShardStep)), None)
+        return next(([step.rank, step.world] for step in self.steps if isinstance(step, ShardStep)), None)
 
     @cached_property
     def _tied(self) -> str | None:
@@ -168,13 +170,12 @@ class Pipeline(Steps):
         """Return the steps that tell which elements come when; those that do not may change between two runs."""
         words: list[str] = []
         for at, step in enumerate(self.steps):
-            if isinstance(step, _order.ShardStep):
+            if isinstance(step, ShardStep):
                 # Any number of ranks may go on, or the state says which; but passes are counted behind a repeat only.
-                if self._tied is not None or any(isinstance(before, _order.RepeatStep) for before in self.steps[:at]):
+                if self._tied is not None or any(isinstance(before, RepeatStep) for before in self.steps[:at]):
                     words.append(f"Shard({step.uneven})")
                 continue
-            keeps = getattr(step, "keeps", False) or isinstance(step, _sequential_steps.Prefetch)
-            if not keeps and not (isinstance(step, BatchStep) and self._aligned):
+            if not (step.keeps or isinstance(step, Prefetch)) and not (isinstance(step, BatchStep) and self._aligned):
                 words.append(str(step))
         return words
 
@@ -182,25 +183,21 @@ class Pipeline(Steps):
     def _aligned(self) -> bool:
         """Whether marks count records, however many a batch has."""
         _, rest = divided(self.source, self.steps)
-        keep = [step for _, step in rest if not isinstance(step, BatchStep | _sequential_steps.Prefetch)]
-        return all(getattr(step, "keeps", False) for step in keep)
+        keep = [step for _, step in rest if not isinstance(step, BatchStep | Prefetch)]
+        return all(step.keeps for step in keep)
 
     @property
-    def _lists(self) -> bool:
-        """Whether a batch is a list: payloads, and what parse= has made of them, are nobody's columns."""
-        pipes = () if isinstance(getattr(self.source, "joint", None), Zip) else _pipes_in(self.source)
-        lists = all(pipe._lists for pipe in pipes) if pipes else getattr(self.source, "lists", False)
-        return lists and all(isinstance(step, UNCHANGED) for step in self.steps)
+    def gives_lists(self) -> bool:
+        """Whether a batch is a list: of payloads, or of what parse= returned. Internal to recordkit."""
+        return self.source.gives_lists and all(isinstance(step, UNCHANGED) for step in self.steps)
 
     @property
     def batched(self) -> bool:
         """Whether elements are batches. Internal to recordkit."""
-        last = next(
-            (step for step in reversed(self.steps) if isinstance(step, BatchStep | _sequential_steps.Unbatch)), None
-        )
+        last = next((step for step in reversed(self.steps) if isinstance(step, BatchStep | Unbatch)), None)
         if last is not None:
             return isinstance(last, BatchStep)
-        return any(pipe.batched for pipe in _pipes_in(self.source))
+        return any(pipe.batched for pipe in self.source.pipelines())
 
     def _of(self, joint: Zip | Concat | Mix) -> Pipeline:
         """Return a pipeline of several."""
@@ -230,34 +227,22 @@ class Pipeline(Steps):
 
     def permissions(self) -> int | None:
         """Return the permissions that all files allow which the elements come from; None if there are none."""
-        own = getattr(self.source, "permissions", None)
-        each = [pipe.permissions() for pipe in _pipes_in(self.source)] if own is None else [own()]
-        known = [mode for mode in each if mode is not None]
-        return reduce(and_, known) if known else None
+        return self.source.permissions()
 
     def _functions(self) -> Iterator[Any]:
-        """Yield the functions of the user's that have a part in the elements."""
-        if isinstance(self.source, GeneratorSource):
-            yield self.source.function
-        if (parse := getattr(getattr(self.source, "making", None), "parse", None)) is not None:
-            yield parse
-        for pipe in _pipes_in(self.source):
+        """Yield the user's functions that the elements depend on."""
+        yield from self.source.functions()
+        for pipe in self.source.pipelines():
             yield from pipe._functions()
         yield from (step.function for step in self.steps if isinstance(step, Map | MapBatches | Filter))
 
     def _facts(self) -> list[Any]:
-        """Return what the elements are made of, as far as can be told."""
-        inside = [pipe._facts() for pipe in _pipes_in(self.source)]
+        """Return what the elements depend on, as far as it is known."""
+        inside = [pipe._facts() for pipe in self.source.pipelines()]
         # The same records make other elements where other fields are selected.
-        made = self.source.made() if hasattr(self.source, "made") else None
-        return [self.digest, made, inside, [str(step) for step in self.steps]]
+        return [self.digest, self.source.describe(), inside, [str(step) for step in self.steps]]
 
     # --- In words
-
-    def source_words(self) -> str:
-        """Return where elements come from, in words."""
-        words = getattr(self.source, "words", None)
-        return str(words()) if words is not None else str(self.source.name)
 
     def explain(self) -> str:
         """Return the steps in words, and what the shuffle guarantees."""
@@ -287,26 +272,28 @@ def from_generator(function: Callable[[], Iterable[Any]], schema: Schema | Mappi
 
 
 @dataclass(frozen=True)
-class CombinedSource:
+class CombinedSource(Source):
     """Several pipelines as one source."""
 
-    joint: Any
-    indexed = False
+    joint: Zip | Concat | Mix
 
     @property
     def name(self) -> str:
         """What people call it."""
         return f"{type(self.joint).__name__}({', '.join(repr(pipe) for pipe in self.joint.pipes)})"
 
+    @property
+    def gives_lists(self) -> bool:
+        """Whether a batch is a list, as it is of each pipeline."""
+        return not isinstance(self.joint, Zip) and all(pipe.gives_lists for pipe in self.joint.pipes)
+
     def blocks(self, mark: Mark, epoch: int) -> Generator[ElementBlock, None, None]:
         """Yield the elements behind a mark."""
-        blocks: Generator[ElementBlock, None, None] = self.joint.blocks(mark, epoch)
-        return blocks
+        return self.joint.blocks(mark, epoch)
 
     def count(self) -> int | None:
         """Return how many elements there are, if that is known."""
-        count: int | None = self.joint.count()
-        return count
+        return self.joint.count()
 
     def digest(self) -> str:
         """Return what tells the elements from others."""
@@ -315,27 +302,29 @@ class CombinedSource:
         how = [getattr(joint, name, None) for name in ("weights", "seed", "stop")]
         return fingerprint([type(joint).__name__, facts, how])
 
+    def pipelines(self) -> tuple[Pipeline, ...]:
+        """Return the pipelines."""
+        return self.joint.pipes
 
-def _pipes_in(source: Any) -> tuple[Pipeline, ...]:
-    """Return the pipelines whose elements a source gives."""
-    if isinstance(source, CacheSource):
-        return (source.upstream,)
-    return source.joint.pipes if isinstance(source, CombinedSource) else ()
+    def permissions(self) -> int | None:
+        """Return the permissions that all files behind the pipelines allow; None if there are none."""
+        known = [mode for pipe in self.joint.pipes if (mode := pipe.permissions()) is not None]
+        return reduce(and_, known) if known else None
 
 
-def _cannot_order(step: Any, source: Any, before: list[Any]) -> StateError:
+def _cannot_order(step: Step, source: Source, before: list[Step]) -> StateError:
     what = "shuffle(seed)" if isinstance(step, Shuffle) else "interleave"
-    if not getattr(source, "indexed", False):
+    if not source.indexed:
         why = f"{source.name} is a stream, whose elements have no numbers"
     else:
-        first = next(each for each in before if not getattr(each, "keeps", False))
+        first = next(each for each in before if not each.keeps)
         why = f"{first} comes before it, which does not keep one element for each record"
     advice = "Give it buffer=10_000, or put it" if isinstance(step, Shuffle) else "Put it"
     message = f"{what} needs the number of every element, and {why}\n  {advice} first, behind the dataset."
     return StateError(message)
 
 
-def _not_files(first: Any) -> StateError:
+def _not_files(first: Step) -> StateError:
     message = (
         f"interleave takes records of files in turns, and {first} comes before it, behind which there are no files\n"
         "  Put it first, behind the dataset."

@@ -1,4 +1,4 @@
-"""Heads: where elements come from. Records by their numbers in any order, or one after the other."""
+"""Readers: elements from a source of records, by number in any order, or one file after the other."""
 
 from __future__ import annotations
 
@@ -6,111 +6,47 @@ import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recordkit.engines import AUTO, OrderedThreadPool, ProcessEngine, Processes, TaskQueue, Workers
 from recordkit.engines import count as worker_count
 
 from ._elements import ElementBlock, LazyMarks, TracedElements, joined, number_of, parts_of
-from ._order import EpochOrder, Facts, StridedOrder
-from ._sequential_steps import check_even
+from ._iteration import READING
+from ._order import EpochOrder, StridedOrder
+from ._order_steps import Shuffle, check_even
+from ._step import ENDLESS, count_after
 from ._windows import Window, has_small_rows, read
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from ._element_steps import Section
+    from ._element_steps import BatchStep, Section
     from ._elements import Mark
-    from ._profile import Profile
+    from ._iteration import Profile
+    from ._order_steps import OrderStep
+    from ._source import LoadedRecords, RecordSource
 
     Blocks = Generator[ElementBlock, None, None]
 
-_BLOCK_SECONDS = 0.03  # so long takes a block: longer and the first one is late, shorter and there is more to hand over
+_BLOCK_SECONDS = 0.03  # to make a block: longer, and the first one is late; shorter, and handing over costs more
 _FIRST_BLOCK = 64
 _BLOCK_BYTES = 6 << 20
-_PADDED_BLOCK_BYTES = 2 << 20  # lists that are filled up become several times as large
-
-
-class LoadedRecords(Protocol):
-    """Records that were read, to be made something of."""
-
-    def piece(self, start: int, stop: int) -> TracedElements:
-        """Return records [start, stop) of them as elements; those that are damaged may be lacking."""
-        ...
+_PADDED_BLOCK_BYTES = 2 << 20  # padding makes ragged lists several times as large
+_NO_END = ENDLESS >> 31  # a rank's share of what is endless is no less than this
 
 
 class PlaceRange(NamedTuple):
-    """Places [first, stop) of an order, and what was read of them, or is still to be."""
+    """Places [first, stop) of an order, and their records if they were read ahead of time."""
 
     first: int
     stop: int
     loaded: tuple[tuple[LoadedRecords, int, int], ...] = ()
 
 
-class Source(Facts, Protocol):
-    """What has records with numbers. Can be pickled."""
-
-    @property
-    def name(self) -> str:
-        """What people call it."""
-        ...
-
-    @property
-    def indexed(self) -> bool:
-        """Whether a record can be had by its number."""
-        ...
-
-    @property
-    def exact(self) -> bool:
-        """Whether every record gives an element: none is passed over."""
-        ...
-
-    @property
-    def ahead_bytes(self) -> int | None:
-        """How much should be read at once, where records are costly to get one by one; None where they are not."""
-        ...
-
-    @property
-    def first_bytes(self) -> int | None:
-        """How much of that at first, so that the first records come soon; then twice as much each time."""
-        ...
-
-    def count(self) -> int:
-        """Return how many records there are."""
-        ...
-
-    def expect(self, count: int) -> None:
-        """Take notice that so many records will be loaded, from anywhere."""
-        ...
-
-    def load(self, numbers: NDArray[np.int64]) -> LoadedRecords:
-        """Read records."""
-        ...
-
-    def stream(
-        self, first: int, count: int | None, size: int, section: Section, workers: int
-    ) -> Iterator[tuple[TracedElements, list[float], float]]:
-        """Yield what becomes of records from number `first` on, `size` at a time.
-
-        With it come the seconds that each step took, and those of decoding.
-        """
-        ...
-
-    def place(self, number: int) -> str:
-        """Name the file and record of a number."""
-        ...
-
-    def digest(self) -> str:
-        """Return what tells these records from all others."""
-        ...
-
-
 @dataclass
 class BlockSizer:
-    """How many records are taken at a time: fewer where they take long, and whole batches."""
+    """Decides how many records to read at a time: whole batches, and fewer where records take long."""
 
     unit: int
     most: int
@@ -121,7 +57,7 @@ class BlockSizer:
         self.size = min(self.most, -(-_FIRST_BLOCK // self.unit) * self.unit)
 
     def learn(self, records: int, seconds: float) -> None:
-        """Take note of how long some took."""
+        """Adapt the size to how long some records took."""
         fitting = int(records * _BLOCK_SECONDS / max(seconds, 1e-6))
         wanted = min(max(fitting, self.size // 4), self.size * 4)
         self.size = min(self.most, max(self.unit, wanted // self.unit * self.unit))
@@ -129,42 +65,43 @@ class BlockSizer:
 
 @dataclass(frozen=True)
 class RangeReader:
-    """Records in an order, and what steps make of them. Can be pickled, to be done by processes."""
+    """Reads ranges of an order and applies steps to them. Can be pickled, to run in other processes."""
 
-    source: Source
+    source: RecordSource
     order: EpochOrder | StridedOrder
     section: Section
 
-    def make(self, span: PlaceRange) -> tuple[TracedElements, list[float], float]:
-        """Return what the places of a span become, how many seconds each step took, and reading and decoding."""
+    def read(self, places: PlaceRange) -> tuple[TracedElements, list[float], float]:
+        """Return the elements of a range, and the seconds spent on each step and on reading and decoding."""
         begun = time.perf_counter()
-        parts = span.loaded or ((self.source.load(self.order.numbers(*span[:2])), 0, span.stop - span.first),)
-        piece = _one([loaded.piece(start, stop) for loaded, start, stop in parts])
+        numbers = None if places.loaded else self.order.numbers(places.first, places.stop)
+        parts = places.loaded if numbers is None else ((self.source.load(numbers), 0, len(numbers)),)
+        elements = _one([loaded.elements(start, stop) for loaded, start, stop in parts])
         reading = time.perf_counter() - begun
         reading += sum(loaded.seconds * (stop - start) for loaded, start, stop in parts if isinstance(loaded, Window))
-        return (*self.section.run(piece, _PlaceNames(self, span.first).place), reading)
+        return (*self.section.run(elements, _PlaceNames(self, places.first).place), reading)
 
 
-def _one(pieces: list[TracedElements]) -> TracedElements:
-    if len(pieces) == 1:
-        return pieces[0]
+def _one(parts: list[TracedElements]) -> TracedElements:
+    if len(parts) == 1:
+        return parts[0]
     taken, ends = 0, []
-    for piece in pieces:
-        ends += [end + taken for end in piece.ends]
-        taken += piece.taken
-    return TracedElements(joined([piece.values for piece in pieces]), ends, taken)
+    for part in parts:
+        ends += [end + taken for end in part.ends]
+        taken += part.taken
+    return TracedElements(joined([part.values for part in parts]), ends, taken)
 
 
 class _PlaceNames:
-    """Names the places of a span, if anybody asks."""
+    """Names the records of a range, for errors."""
 
-    def __init__(self, fetch: RangeReader, first: int) -> None:
-        self._fetch = fetch
+    def __init__(self, reader: RangeReader, first: int) -> None:
+        self._reader = reader
         self._first = first
 
     def place(self, at: int) -> str:
-        number = int(self._fetch.order.numbers(self._first + at, self._first + at + 1)[0])
-        return self._fetch.source.place(number)
+        number = int(self._reader.order.numbers(self._first + at, self._first + at + 1)[0])
+        return self._reader.source.place(number)
 
 
 def place_ranges(reader: RangeReader, sizes: BlockSizer, ahead: ReadAhead | None) -> Generator[PlaceRange, None, None]:
@@ -234,10 +171,17 @@ class ReadAhead:
 
 @dataclass(frozen=True)
 class OrderedReader:
-    """Records in the order that a chain of operations tells."""
+    """Reads records by number, in the order that a chain of steps gives.
 
-    source: Source
-    ops: tuple[Any, ...]
+    Attributes:
+        steps: The steps of the order, the first nearest to the records.
+        section: The steps to apply to what is read.
+        unit: How many records belong together: those of a batch.
+        every: Give only batch `every[0]` and every `every[1]`-th after it.
+    """
+
+    source: RecordSource
+    steps: tuple[OrderStep, ...]
     section: Section
     unit: int
     workers: Workers
@@ -249,23 +193,24 @@ class OrderedReader:
         number = 0
         if self.every is not None:
             mark, number = parts_of(mark, None, 0)
-        order = EpochOrder.at(self.source.count(), self.ops, self.source, epoch, mark)
+        order = EpochOrder.at(self.source.count(), self.steps, self.source, epoch, mark)
         for count, shard in order.shards():
             check_even(count, shard)
         return order if self.every is None else StridedOrder(order, self.unit, *self.every, number)
 
     def count(self) -> int | None:
-        """Return how many records are given."""
-        return self.order(None, 0).count
+        """Return how many elements there are; None if that is not known, or there is no end."""
+        records = self.order(None, 0).count if self.source.exact else _NO_END  # some may be skipped
+        return None if records >= _NO_END else count_after(self.section.steps, records)
 
     def blocks(self, mark: Mark, epoch: int) -> Blocks:
-        """Yield what steps make of the records behind a mark."""
+        """Yield the blocks after a mark."""
         order, source = self.order(mark, epoch), self.source
         reader = RangeReader(source, order, self.section)
         size = _PADDED_BLOCK_BYTES if self.section.pads else _BLOCK_BYTES
         sizes = BlockSizer(self.unit, max(1, size // source.mean_bytes))
         if isinstance(self.workers, Processes):
-            made = ProcessEngine(self.workers.count).map(reader.make, place_ranges(reader, sizes, None))
+            made = ProcessEngine(self.workers.count).map(reader.read, place_ranges(reader, sizes, None))
             yield from self._marked(made, order, sizes)
             return
         count, (records, at_first) = worker_count(self.workers), self._ahead()
@@ -273,7 +218,7 @@ class OrderedReader:
             source.expect(order.count)
         ahead = ReadAhead(reader, records, at_first, count) if records is not None else None
         grow = self.workers == AUTO and bool(self.section.steps)
-        pool = OrderedThreadPool(count, TaskQueue(place_ranges(reader, sizes, ahead)), reader.make, grow=grow)
+        pool = OrderedThreadPool(count, TaskQueue(place_ranges(reader, sizes, ahead)), reader.read, grow=grow)
         self.profile.watch(pool)
         try:
             yield from self._marked(pool.results(), order, sizes)
@@ -283,58 +228,77 @@ class OrderedReader:
                 ahead.close()
 
     def _ahead(self) -> tuple[int | None, int | None]:
-        """How many records to read at once, and how many the first time."""
-        window = next((op.window for op in self.ops if getattr(op, "window", None)), None)
+        """Return how many records to read at once, and how many the first time."""
+        window = next((step.window for step in self.steps if isinstance(step, Shuffle) and step.window), None)
         sizes = (window, None) if window else (self.source.ahead_bytes, self.source.first_bytes)
         mean = self.source.mean_bytes
         ahead, first = (None if size is None else max(1, size // mean) for size in sizes)
         return ahead, first
 
     def _marked(
-        self,
-        made: Iterator[tuple[TracedElements, list[float], float]],
-        order: EpochOrder | StridedOrder,
-        sizes: BlockSizer,
+        self, results: Iterator[tuple[TracedElements, list[float], float]], order: Any, sizes: BlockSizer
     ) -> Blocks:
         at = 0
-        for piece, seconds, reading in made:
-            self.profile.note(self.section, piece, seconds, reading)
-            sizes.learn(piece.taken, sum(seconds) + reading)
-            marks = LazyMarks(range(at + 1, at + piece.taken + 1), order.mark)
-            at += piece.taken
-            if len(piece.values):
-                yield piece.block(marks)
+        for made, seconds, reading in results:
+            self.profile.note(self.section, made, seconds, reading)
+            sizes.learn(made.taken, sum(seconds) + reading)
+            marks = LazyMarks(range(at + 1, at + made.taken + 1), order.mark)
+            at += made.taken
+            if len(made.values):
+                yield made.block(marks)
 
 
 @dataclass(frozen=True)
 class SequentialReader:
-    """Records as they lie, one file after the other."""
+    """Reads records one file after the other.
 
-    source: Source
+    Attributes:
+        first: The number of the first record.
+        stop: The number after the last; None for all.
+        section: The steps to apply to what is read.
+        size: How many records to decode at a time.
+        workers: How many threads.
+        batch: The step that makes the batches, and its number, if the source can make them by itself.
+    """
+
+    source: RecordSource
     first: int
     stop: int | None
     section: Section
     size: int
-    workers: Workers
+    workers: int
     profile: Profile
+    batch: tuple[BatchStep, int] | None = None
 
     def count(self) -> int | None:
-        """Return how many records are given."""
-        if not self.source.indexed:
+        """Return how many elements there are; None if that is not known."""
+        if not (self.source.indexed and self.source.exact):
             return None
         count = self.source.count()
         stop = count if self.stop is None else min(count, self.stop)
-        return max(0, stop - self.first)
+        steps = self.section.steps if self.batch is None else self.batch[:1]
+        return count_after(steps, max(0, stop - self.first))
 
     def blocks(self, mark: Mark, epoch: int) -> Blocks:
-        """Yield what steps make of the records behind a mark."""
-        at = number_of(mark)
+        """Yield the blocks after a mark."""
+        at = 0 if mark is None else number_of(mark)
         first = self.first + at
         count = None if self.stop is None else max(0, self.stop - first)
-        pieces = self.source.stream(first, count, self.size, self.section, worker_count(self.workers))
-        for piece, seconds, decoding in pieces:
-            self.profile.note(self.section, piece, seconds, decoding)
-            marks = range(at + 1, at + piece.taken + 1)
-            at += piece.taken
-            if len(piece.values):
-                yield piece.block(marks)
+        if self.batch is not None:
+            yield from self._batches(*self.batch, at, count)
+            return
+        for made, seconds, decoding in self.source.stream(first, count, self.size, self.section, self.workers):
+            self.profile.note(self.section, made, seconds, decoding)
+            marks = range(at + 1, at + made.taken + 1)
+            at += made.taken
+            if len(made.values):
+                yield made.block(marks)
+
+    def _batches(self, step: BatchStep, number: int, at: int, count: int | None) -> Blocks:
+        for batch, decoding in self.source.batches(self.first + at, count, self.size, self.workers):
+            size = len(batch)
+            self.profile.add(READING, size, decoding)
+            self.profile.add(number, 1, 0.0)
+            at += size
+            if size == self.size or not step.drop_last:
+                yield ElementBlock([batch], (at,))

@@ -10,7 +10,7 @@ import threading
 from collections import deque
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,13 +19,13 @@ from recordkit.columns import Batch
 from recordkit.engines import AUTO
 from recordkit.errors import SchemaError
 
-from . import _order
-from ._elements import ElementBlock, LazyMarks, cut, cut_block, each, elements, joined, number_of, parts_of
-from ._order import REST, SLOTS, permuted
+from ._elements import ElementBlock, LazyMarks, cut, cut_block, each, elements, joined, number_of, parts_of, wrapped
+from ._order_steps import REST, SLOTS, permuted
 from ._shuffle_buffer import ShuffleBuffer
+from ._step import Step
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator, Sequence
+    from collections.abc import Generator, Iterable, Iterator
 
     from ._elements import Mark, Upstream, Values
 
@@ -35,13 +35,8 @@ _DRAWN = 1 << 62
 _MOST_AHEAD = 16
 
 
-def wrapped(marks: Sequence[Mark], behind: Any) -> LazyMarks:
-    """Return marks with what a stage adds to each: `behind(i, mark)`."""
-    return LazyMarks(range(len(marks)), lambda i: behind(i, marks[i]))
-
-
 @dataclass(frozen=True)
-class Unbatch(_order.StepRepr):
+class Unbatch(Step):
     """The rows of each element: of a batch, a list, or an array."""
 
     def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
@@ -87,8 +82,12 @@ def _rows_across(columns: Iterable[Any]) -> list[tuple[Any, ...]]:
 
 
 @dataclass(frozen=True)
-class Enumerate(_order.StepRepr):
+class Enumerate(Step):
     """Each element with its number."""
+
+    def count(self, before: int) -> int:
+        """Return as many."""
+        return before
 
     def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
         """Yield pairs of number and element."""
@@ -101,104 +100,15 @@ class Enumerate(_order.StepRepr):
 
 
 @dataclass(frozen=True)
-class TakeStep(_order.TakeStep):
-    """The first elements, counted as they come."""
-
-    def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
-        """Yield blocks until there are enough."""
-        before, given = parts_of(mark, None, 0)
-        if given >= self.elements:
-            return
-        with closing(upstream(before, epoch)) as blocks:
-            for block in blocks:
-                first, given = given, given + len(block.values)
-                taken = cut_block(block, 0, self.elements - first)
-                yield ElementBlock(
-                    taken.values, wrapped(taken.marks, lambda i, mark, first=first: [mark, first + i + 1])
-                )
-                if given >= self.elements:
-                    return
-
-
-@dataclass(frozen=True)
-class SkipStep(_order.SkipStep):
-    """All but the first elements, counted as they come."""
-
-    def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
-        """Yield what comes behind them; whoever has a mark is behind them."""
-        left = self.elements if mark is None else 0
-        with closing(upstream(mark, epoch)) as blocks:
-            for block in blocks:
-                count = len(block.values)
-                if count > left:
-                    yield cut_block(block, left, count)
-                left = max(0, left - count)
-
-
-@dataclass(frozen=True)
-class RepeatStep(_order.RepeatStep):
-    """Everything again, each pass as an epoch of its own."""
-
-    def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
-        """Yield all passes."""
-        number, before = parts_of(mark, 0, None)
-        while self.times is None or number < self.times:
-            any_given = before is not None
-            with closing(upstream(before, self.epoch(epoch, number))) as blocks:
-                for block in blocks:
-                    any_given = any_given or bool(len(block.values))
-                    yield ElementBlock(
-                        block.values, wrapped(block.marks, lambda i, mark, number=number: [number, mark])
-                    )
-            if not any_given and self.times is None:
-                return  # nothing, however often; counted passes go on: a generator may yield more the next time
-            number, before = number + 1, None
-
-
-@dataclass(frozen=True)
-class ShardStep(_order.ShardStep):
-    """Every `world`-th element, counted as they come."""
-
-    def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
-        """Yield one element of each round, once the round is whole."""
-        held: list[Any] = []
-        last = mark
-        with closing(upstream(mark, epoch)) as blocks:
-            for element, last in each(blocks):
-                held.append(element)
-                if len(held) == self.world:
-                    yield ElementBlock([held[self.rank]], [last])
-                    held = []
-        if not held or self.uneven == "drop":
-            return
-        if self.uneven == "error":
-            raise _uneven(len(held), self.world)
-        with closing(_endless(upstream, epoch)) as firsts:  # what comes first comes once more
-            again = list(islice(firsts, self.world))
-        yield ElementBlock([(held + again)[self.rank]], [last])
-
-
-def _endless(upstream: Upstream, epoch: int) -> Generator[Any, None, None]:
-    while True:
-        with closing(upstream(None, epoch)) as blocks:
-            for element, _ in each(blocks):
-                yield element
-
-
-def _uneven(left: int, world: int) -> SchemaError:
-    message = (
-        f"shard: the elements do not come out even for {world} ranks: {left} are left\n"
-        '  uneven="pad" gives some of them once more, uneven="drop" leaves the last ones out.'
-    )
-    return SchemaError(message)
-
-
-@dataclass(frozen=True)
-class EveryOne(_order.StepRepr):
+class EveryOne(Step):
     """Element `first`, and from there every `step`-th."""
 
     first: int
     step: int
+
+    def count(self, before: int) -> int:
+        """Return how many of them there are."""
+        return len(range(self.first, before, self.step))
 
     def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
         """Yield those elements."""
@@ -213,11 +123,15 @@ class EveryOne(_order.StepRepr):
 
 
 @dataclass(frozen=True)
-class BufferShuffle(_order.StepRepr):
+class BufferShuffle(Step):
     """A random one of `buffer` elements, in whose place comes the next."""
 
     seed: int
     buffer: int
+
+    def count(self, before: int) -> int:
+        """Return as many."""
+        return before
 
     def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
         """Yield shuffled blocks. What was in the buffer at a mark is only known from the beginning."""
@@ -279,10 +193,14 @@ def _gathered(values: Iterable[Values], most: int) -> Generator[list[Values], No
 
 
 @dataclass(frozen=True)
-class Prefetch(_order.StepRepr):
+class Prefetch(Step):
     """Elements made before they are asked for, by a thread of its own."""
 
     elements: int | str = AUTO
+
+    def count(self, before: int) -> int:
+        """Return as many."""
+        return before
 
     def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
         """Yield the same blocks."""
@@ -350,9 +268,3 @@ class _PrefetchThread:
             self._stopped = True
             self._change.notify_all()
         self._thread.join(1.0)
-
-
-def check_even(count: int, shard: _order.ShardStep) -> None:
-    """Raise if the elements do not come out even and that was to be an error."""
-    if shard.uneven == "error" and count % shard.world:
-        raise _uneven(count % shard.world, shard.world)

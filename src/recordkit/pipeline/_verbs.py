@@ -15,10 +15,10 @@ from recordkit.errors import SchemaError, StateError
 from recordkit.expressions import Expression
 from recordkit.wording import parse_size, whole_number
 
-from . import _sequential_steps
 from ._combine import Concat, Mix, Zip
 from ._element_steps import BatchStep, DecodeImages, Filter, Map, MapBatches, Where
-from ._order import Interleave, Shuffle
+from ._order_steps import Interleave, RepeatStep, ShardStep, Shuffle, SkipStep, TakeStep
+from ._sequential_steps import BufferShuffle, Enumerate, Prefetch, Unbatch
 
 if TYPE_CHECKING:
     import os
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
     from recordkit.storage import Writer, Written
 
-    from ._order import Uneven
+    from ._order_steps import Uneven
     from ._pipeline import Pipeline
+    from ._step import Step
 
 _MOST = 1 << 62  # bytes or ranks: what orders are reckoned with has 64 bits
 
@@ -39,7 +40,7 @@ class Steps:
         """Return these elements as a pipeline. Internal to recordkit."""
         raise NotImplementedError
 
-    def _then(self, step: Any) -> Pipeline:
+    def _then(self, step: Step) -> Pipeline:
         return self.as_pipeline().with_step(step)
 
     # --- What becomes of each element
@@ -131,7 +132,7 @@ class Steps:
             raise ValueError(message)
         seed = whole_number(seed, "seed", least=None)
         if buffer is not None:
-            return self._then(_sequential_steps.BufferShuffle(seed, whole_number(buffer, "buffer", least=1)))
+            return self._then(BufferShuffle(seed, whole_number(buffer, "buffer", least=1)))
         return self._then(Shuffle(seed, None if window is None else min(parse_size(window), _MOST)))
 
     def interleave(self, cycle: int = 16, *, block: int = 1) -> Pipeline:
@@ -155,7 +156,7 @@ class Steps:
         if uneven not in ("pad", "drop", "error"):
             message = f"uneven is 'pad', 'drop' or 'error', found {uneven!r}"
             raise ValueError(message)
-        return self._then(_sequential_steps.ShardStep(int(rank), int(world), uneven))
+        return self._then(ShardStep(int(rank), int(world), uneven))
 
     def take(self, count: int) -> Any:
         """Return the first `count` elements.
@@ -164,7 +165,7 @@ class Steps:
         >>> list(from_generator(lambda: range(9)).take(2))
         [0, 1]
         """
-        return self._then(_sequential_steps.TakeStep(whole_number(count, "count")))
+        return self._then(TakeStep(whole_number(count, "count")))
 
     def skip(self, count: int) -> Any:
         """Return all but the first `count` elements.
@@ -173,7 +174,7 @@ class Steps:
         >>> list(from_generator(lambda: range(4)).skip(2))
         [2, 3]
         """
-        return self._then(_sequential_steps.SkipStep(whole_number(count, "count")))
+        return self._then(SkipStep(whole_number(count, "count")))
 
     def repeat(self, times: int | None = None) -> Pipeline:
         """Return everything `times` times, or without end; each pass is an epoch of its own, shuffled anew.
@@ -182,7 +183,7 @@ class Steps:
         >>> list(from_generator(lambda: range(2)).repeat(2))
         [0, 1, 0, 1]
         """
-        return self._then(_sequential_steps.RepeatStep(None if times is None else whole_number(times, "times")))
+        return self._then(RepeatStep(None if times is None else whole_number(times, "times")))
 
     # --- Many as one
 
@@ -203,7 +204,7 @@ class Steps:
         [[0, 1], [2, 3], [4]]
         """
         pipe = self.as_pipeline()
-        pipe = pipe.with_step(BatchStep(whole_number(size, "size", least=1), drop_last, pad, pipe._lists))
+        pipe = pipe.with_step(BatchStep(whole_number(size, "size", least=1), drop_last, pad, pipe.gives_lists))
         return pipe if workers is None else replace(pipe, workers=checked_workers(workers))
 
     def unbatch(self) -> Pipeline:
@@ -213,7 +214,7 @@ class Steps:
         >>> list(from_generator(lambda: [[1, 2], [3]]).unbatch())
         [1, 2, 3]
         """
-        return self._then(_sequential_steps.Unbatch())
+        return self._then(Unbatch())
 
     def enumerate(self) -> Pipeline:
         """Return each element with its number in the epoch, as a tuple.
@@ -222,7 +223,7 @@ class Steps:
         >>> list(from_generator(lambda: "ab").enumerate())
         [(0, 'a'), (1, 'b')]
         """
-        return self._then(_sequential_steps.Enumerate())
+        return self._then(Enumerate())
 
     def zip(self, *others: Steps) -> Pipeline:
         """Return tuples of one element of this and one of each other, until one ends.
@@ -276,7 +277,7 @@ class Steps:
 
     def prefetch(self, count: int | str = AUTO) -> Pipeline:
         """Return the same elements, made before they are asked for: so many, or as many as it takes not to wait."""
-        return self._then(_sequential_steps.Prefetch(count if count == AUTO else whole_number(count, "count", least=1)))
+        return self._then(Prefetch(count if count == AUTO else whole_number(count, "count", least=1)))
 
     def cache(
         self,

@@ -31,9 +31,9 @@ _ROW_BYTES = 1024  # to move more, once more, takes longer than the thread that 
 
 def has_small_rows(source: Any, number: int) -> bool:
     """Return whether all rows of a source are a few numbers, as this one is."""
-    if not source.exact or getattr(source, "lists", True):
+    if not source.exact or not source.gives_columns:
         return False
-    row = source.load(np.array([number], np.int64)).piece(0, 1).values
+    row = source.load(np.array([number], np.int64)).elements(0, 1).values
     columns = list(row.lazy_columns.values()) if isinstance(row, Batch) else [None]
     # What is made when it is asked for may fail, and then whoever asks is to be told.
     numbers = [column for column in columns if isinstance(column, np.ndarray)]
@@ -61,7 +61,7 @@ def _cuts(numbers: Numbers, size: int) -> list[int]:
 
 def _decoded(source: Any, numbers: Numbers) -> tuple[Batch, float]:
     begun = time.perf_counter()
-    return source.load(numbers).piece(0, len(numbers)).values, time.perf_counter() - begun
+    return source.load(numbers).elements(0, len(numbers)).values, time.perf_counter() - begun
 
 
 def _window(coming: Sequence[Future[tuple[Batch, float]]], ranks: Numbers) -> Window:
@@ -90,7 +90,7 @@ class Window:
         self._change = threading.Condition()
         self.seconds = seconds / len(ranks)
 
-    def piece(self, start: int, stop: int) -> TracedElements:
+    def elements(self, start: int, stop: int) -> TracedElements:
         """Return what is at places [start, stop): a copy, since whoever keeps it is not to keep the window."""
         self._make()
         part = self._rows.take(slice(start, stop))

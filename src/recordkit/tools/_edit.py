@@ -347,7 +347,7 @@ class _EachRow:
 
 def _wanted(keep: Callable[[Batch], NDArray[np.bool_]], part: RecordRange, making: BatchDecoder) -> NDArray[np.bool_]:
     """Return which records of a part a condition holds for; errors name the record."""
-    batch = making.batch(part, 0, len(part.chunk))
+    batch = making.decode(part, 0, len(part.chunk))
     try:
         return keep(batch)
     except SchemaError as error:

@@ -167,7 +167,7 @@ class DatasetView:
             # Which records the layers mean cannot be told behind damage.
             own = self._records.own_schema
             return None if own is None else ColumnDecoder(own, tuple(name for name in names if name in own.names))
-        return self._records.making(tuple(names))
+        return self._records.decoder(tuple(names))
 
     def rows(self, numbers: Sequence[int], names: Sequence[str]) -> list[Row]:
         """Return records by their numbers, in the order given; those that do not exist are left out."""
@@ -200,7 +200,7 @@ class DatasetView:
         making = self.making(names, shard)
         if making is None:
             return [{"payload": payload} for payload in part.chunk]
-        batch: Batch = making.batch(part, 0, len(part.chunk))
+        batch: Batch = making.decode(part, 0, len(part.chunk))
         return [{name: row.get(name) for name in names} for row in batch.rows()]
 
     def _alone(self, shard: FileView, number: int, inside: int, names: Sequence[str], error: Exception) -> Row:
@@ -300,8 +300,8 @@ def _good_rows(making: BatchDecoder, part: RecordRange, start: int, stop: int) -
     if start == stop:
         return
     try:
-        batch = making.batch(part, start, stop)
-        making.check(batch)
+        batch = making.decode(part, start, stop)
+        making.force(batch)
     except (RecordKitError, UnicodeDecodeError):
         if stop - start > 1:
             middle = (start + stop) // 2

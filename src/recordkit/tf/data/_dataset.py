@@ -436,7 +436,7 @@ class Dataset:
         pipe = self._pipe.with_step(Raised(plain if path else shown))
         if not path:  # nobody else uses a cache in memory, so it needs no fingerprint
             return Dataset(Pipeline(Cache(pipe, None, None, "", repr(pipe))), self._count, self._spec)
-        made_of = pipe.cache(path, key="tf").source.fingerprint
+        made_of = pipe.cache(path, key="tf").digest
         kept = Pipeline(Cache(pipe, Path(path), None, made_of, repr(pipe)))
         return Dataset(kept.with_step(Make(partial(_restored, self._spec))), self._count, self._spec)
 

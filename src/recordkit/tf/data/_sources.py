@@ -13,7 +13,7 @@ from recordkit import _core, dataset
 from recordkit.dataset import PayloadDecoder
 from recordkit.errors import NotFoundError
 from recordkit.filesystems import given_path, mode_of
-from recordkit.pipeline import CacheSource
+from recordkit.pipeline import CacheSource, Source
 
 if TYPE_CHECKING:
     from recordkit.dataset import RecordRange
@@ -44,15 +44,18 @@ class PackedPayloads(Sequence[bytes]):
 class _PackedDecoder(PayloadDecoder):
     """Returns records as packed payloads."""
 
-    def batch(self, part: RecordRange, start: int, stop: int) -> Any:
-        return PackedPayloads(part.chunk.slice(start, stop))
+    def decode(self, records: RecordRange, start: int, stop: int) -> Any:
+        return PackedPayloads(records.chunk.slice(start, stop))
+
+    def describe(self) -> list[Any]:
+        return ["_Packing"]  # the word that caches on disk have for it
 
     def joined(self, parts: Sequence[RecordRange]) -> Any:
         return PackedPayloads(_core.join([part.chunk for part in parts])) if parts else []
 
 
 @dataclass(frozen=True)
-class Files:
+class Files(Source):
     """The payloads of files. The files are opened when they are read, and need not exist before.
 
     Attributes:
@@ -63,37 +66,58 @@ class Files:
     paths: tuple[str, ...]
     tolerant: bool = False
     most: int | None = None
-    indexed = False  # as in TensorFlow, files are read from front to back, whatever the steps
 
     @property
     def name(self) -> str:
         """The name of the file, or how many there are."""
         return self.paths[0] if len(self.paths) == 1 else f"{len(self.paths)} files"
 
+    @property
+    def gives_lists(self) -> bool:
+        """Whether a batch is a list."""
+        return bool(self._opened.gives_lists)
+
     @cached_property
-    def _source(self) -> Any:
+    def _opened(self) -> Any:
         for path in self.paths:
             if not mode_of(given_path(path)):
                 message = f"{path}: there is no such file"
                 raise NotFoundError(message, path=path, errno=errno.ENOENT)
         opened = dataset.open(list(self.paths), raw=True, on_error="skip" if self.tolerant else "raise")
-        source = opened.source
-        plain = (
-            type(source.making) is PayloadDecoder and source.exact
-        )  # otherwise records have to be checked one by one
-        return replace(source, making=_PackedDecoder()) if plain else source
+        # As in TensorFlow, files are read from front to back. To skip damaged records, each one has to be checked.
+        decoder = _PackedDecoder() if opened.source.exact else opened.source.decoder
+        return replace(opened.source, decoder=decoder, sequential=True, most_rows=self.most)
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(self._source, name)
+    def as_records(self) -> Any:
+        """Return the records of the files, which are opened now."""
+        return self._opened
+
+    def count(self) -> int:
+        """Return how many records there are."""
+        return int(self._opened.count())
+
+    def digest(self) -> str:
+        """Return an identity of the records."""
+        return str(self._opened.digest())
+
+    def describe(self) -> list[Any]:
+        """Return what is decoded."""
+        return list(self._opened.describe())
+
+    def summary(self) -> str:
+        """Return the name, and how many files there are."""
+        return str(self._opened.summary())
+
+    def permissions(self) -> int | None:
+        """Return the permissions that all files allow."""
+        mode: int | None = self._opened.permissions()
+        return mode
 
 
 @dataclass(frozen=True)
 class Cache(CacheSource):
     """Elements that are made once. They are kept once all of them were asked for."""
 
-    most: int | None = None
     indexed = False
 
     def may_use(self, fingerprint: str | None) -> bool:

@@ -19,6 +19,7 @@ from recordkit.pipeline import (
     BufferShuffle,
     CombinedSource,
     ElementBlock,
+    ElementStep,
     EveryOne,
     Filter,
     GeneratorSource,
@@ -26,7 +27,7 @@ from recordkit.pipeline import (
     Map,
     Place,
     SkipStep,
-    StepRepr,
+    Step,
     TakeStep,
     TracedElements,
     cut_block,
@@ -157,7 +158,7 @@ class Shuffle(BufferShuffle):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GeneratorStep(StepRepr):
+class GeneratorStep(Step):
     """A step that a Python generator carries out, element by element.
 
     Attributes:
@@ -322,11 +323,10 @@ def _some(elements: Iterator[Any], count: int) -> Generator[Any, None, int]:
 
 
 @dataclass(frozen=True)
-class Good(StepRepr):
+class Good(ElementStep):
     """Drop failed elements."""
 
     log: bool = False
-    keeps = False
 
     def apply(self, piece: TracedElements, place: Place) -> TracedElements:
         elements = _listed(piece)
@@ -437,7 +437,7 @@ def limit_blocks(pipe: Pipeline, few: int) -> Pipeline:
         pipes = tuple(limit_blocks(each, few) for each in source.joint.pipes)
         source = replace(source, joint=replace(source.joint, pipes=pipes))
     elif isinstance(source, Cache):
-        source = replace(source, upstream=limit_blocks(source.upstream, few), most=few)
+        source = replace(source, upstream=limit_blocks(source.upstream, few), most_rows=few)
     return replace(pipe, source=source, steps=tuple(steps))
 
 

@@ -347,7 +347,7 @@ class Adding:
         unread = _Slices(self._living(records, at, failures))
         for part in _rewrite.parts_of(records, at):
             count = len(part.chunk)
-            batch = making.batch(part, 0, count) if making is not None else None
+            batch = making.decode(part, 0, count) if making is not None else None
             if batch is None:
                 tail = unread.take(count)
             else:
@@ -373,7 +373,7 @@ class Adding:
         while (chunk := stream.read()) is not None:
             part = records.part(file, chunk)
             count = len(part.chunk)
-            batch = making.batch(part, 0, count) if count else None
+            batch = making.decode(part, 0, count) if count else None
             made = self._encoded(first, part.record_numbers(0, count), part.path, batch, failures)
             yield _spread(made, part, chunk.first_record, len(chunk))
             first += count
