@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from recordkit import examples, log, progress
 from recordkit.dataset import Dataset, baked_chunk, decoder_for, open, rewritten_chunk  # noqa: A004
-from recordkit.engines import AUTO, Engine, Workers
 from recordkit.errors import SchemaError, StorageError
 from recordkit.expressions import Expression
 from recordkit.schema import Schema
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     from recordkit.records import Chunk
     from recordkit.storage import Layer
 
-    from ._rewrite import Failure
+    from ._rewrite import Failure, RewriteOptions
 
     AnyPath = str | os.PathLike[str]
 
@@ -79,26 +78,35 @@ class Editing:
         return part.pick(np.flatnonzero(wanted).astype(np.uint64))
 
 
-def _baked(
-    dataset: Dataset, change: Editing, schema: Schema, out: AnyPath, fields: Sequence[str], **options: Any
+def _rewritten(
+    path: AnyPath,
+    dataset: Dataset,
+    change: Editing,
+    schema: Schema,
+    out: AnyPath,
+    fields: Sequence[str],
+    operation: tuple[str, dict[str, Any]],
+    options: RewriteOptions,
 ) -> Changed:
-    workers, (operation, arguments) = options.pop("workers"), options.pop("operation")
-    lineage = _rewrite.lineage_of(dataset, operation, **arguments)
-    origin = origin_of(options.pop("path"), dataset, out)
-    target = _rewrite.Target(os.fspath(out), schema, {}, **options, lineage=lineage, origin=origin)
-    written, _ = _rewrite.run(dataset.sequence, change, target, workers, splits=splits_of(dataset))
+    """Write a new dataset, and return what has changed."""
+    name, arguments = operation
+    lineage = _rewrite.lineage_of(dataset, name, **arguments)
+    chosen = _rewrite.chosen(options)
+    target = _rewrite.Target(
+        os.fspath(out),
+        schema,
+        {},
+        chosen["resume"],
+        chosen["overwrite"],
+        chosen["sync"],
+        lineage=lineage,
+        origin=origin_of(path, dataset, out),
+    )
+    written, _ = _rewrite.run(dataset.sequence, change, target, chosen["workers"], splits=splits_of(dataset))
     return Changed(os.fspath(out), written, tuple(fields))
 
 
-def bake(
-    path: AnyPath,
-    out: AnyPath,
-    *,
-    workers: Workers | Engine = AUTO,
-    resume: bool = True,
-    overwrite: bool = False,
-    sync: bool = True,
-) -> Changed:
+def bake(path: AnyPath, out: AnyPath, **options: Unpack[RewriteOptions]) -> Changed:
     """Write a dataset anew, with all that was added, hidden and deleted beside it in the records themselves.
 
     >>> import tempfile, recordkit as rk
@@ -111,8 +119,7 @@ def bake(
     [0, 4, 6]
     """
     dataset = open(path)
-    options = {"path": path, "workers": workers, "resume": resume, "overwrite": overwrite, "sync": sync}
-    return _baked(dataset, Editing(), dataset.needed_schema, out, (), operation=("bake", {}), **options)
+    return _rewritten(path, dataset, Editing(), dataset.needed_schema, out, (), ("bake", {}), options)
 
 
 def drop_fields(
@@ -120,10 +127,7 @@ def drop_fields(
     names: Sequence[str] | str,
     *,
     out: AnyPath | None = None,
-    workers: Workers | Engine = AUTO,
-    resume: bool = True,
-    overwrite: bool = False,
-    sync: bool = True,
+    **options: Unpack[RewriteOptions],
 ) -> Changed:
     """Take fields out of a dataset.
 
@@ -140,14 +144,13 @@ def drop_fields(
     gone = names_given(names)
     if out is None:
         with changing_dataset(path) as dataset:
-            return _hidden(dataset, gone, sync=sync)
+            return _hidden(dataset, gone, sync=_rewrite.chosen(options)["sync"])
     dataset = open(path)
     schema = dataset.needed_schema
     left = schema.drop(*gone)
     drop = frozenset(feature for name in gone for feature in schema.wire_names(name))
-    options = {"path": path, "workers": workers, "resume": resume, "overwrite": overwrite, "sync": sync}
     operation = ("drop_fields", {"names": list(gone)})
-    return _baked(dataset, Editing(drop=drop), left, out, gone, operation=operation, **options)
+    return _rewritten(path, dataset, Editing(drop=drop), left, out, gone, operation, options)
 
 
 def _hidden(dataset: Dataset, gone: Sequence[str], *, sync: bool) -> Changed:
@@ -198,10 +201,7 @@ def rename_fields(
     names: Mapping[str, str],
     *,
     out: AnyPath,
-    workers: Workers | Engine = AUTO,
-    resume: bool = True,
-    overwrite: bool = False,
-    sync: bool = True,
+    **options: Unpack[RewriteOptions],
 ) -> Changed:
     """Write a dataset anew with fields under other names.
 
@@ -209,10 +209,7 @@ def rename_fields(
         path: The dataset.
         names: Old names, and new ones.
         out: The new dataset.
-        workers: As for `add_fields`, as are all others.
-        resume: As for `add_fields`.
-        overwrite: As for `add_fields`.
-        sync: As for `add_fields`.
+        **options: `workers`, `resume`, `overwrite` and `sync`, as for `add_fields`.
 
     >>> import tempfile, recordkit as rk
     >>> folder = tempfile.mkdtemp()
@@ -236,9 +233,8 @@ def rename_fields(
         for name, to in names.items()
         for old, new in zip(schema.wire_names(name), renamed.wire_names(to), strict=True)
     }
-    options = {"path": path, "workers": workers, "resume": resume, "overwrite": overwrite, "sync": sync}
     operation, new = ("rename_fields", {"names": dict(names)}), tuple(names.values())
-    return _baked(dataset, Editing(rename=features), renamed, out, new, operation=operation, **options)
+    return _rewritten(path, dataset, Editing(rename=features), renamed, out, new, operation, options)
 
 
 def cast_fields(path: AnyPath, types: Mapping[str, Any], *, out: AnyPath | None = None, **options: Any) -> Changed:
@@ -280,10 +276,7 @@ def filter(  # noqa: A001 - the verb that a user would say
     *,
     out: AnyPath,
     reads: Sequence[str] | None = None,
-    workers: Workers | Engine = AUTO,
-    resume: bool = True,
-    overwrite: bool = False,
-    sync: bool = True,
+    **options: Unpack[RewriteOptions],
 ) -> Changed:
     """Write a dataset of those records that are wanted.
 
@@ -292,10 +285,7 @@ def filter(  # noqa: A001 - the verb that a user would say
         where: A filter such as `"label == 3 and len(tokens) > 8"`, or a function of a row.
         out: The new dataset.
         reads: The fields that a function looks at; by default all.
-        workers: As for `add_fields`, as are all others.
-        resume: As for `add_fields`.
-        overwrite: As for `add_fields`.
-        sync: As for `add_fields`.
+        **options: `workers`, `resume`, `overwrite` and `sync`, as for `add_fields`.
 
     >>> import tempfile, recordkit as rk
     >>> folder = tempfile.mkdtemp()
@@ -306,9 +296,8 @@ def filter(  # noqa: A001 - the verb that a user would say
     dataset = open(path)
     schema = dataset.needed_schema
     keep, needed = _condition(where, schema, reads)
-    options = {"path": path, "workers": workers, "resume": resume, "overwrite": overwrite, "sync": sync}
     operation = ("filter", {"where": where if isinstance(where, str) else _called(where)})
-    return _baked(dataset, Editing(keep=keep, reads=needed), schema, out, (), operation=operation, **options)
+    return _rewritten(path, dataset, Editing(keep=keep, reads=needed), schema, out, (), operation, options)
 
 
 def _called(fn: Callable[..., Any]) -> str:

@@ -10,7 +10,7 @@ import hashlib
 import os
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypedDict
 
 import recordkit
 from recordkit import progress
@@ -19,6 +19,7 @@ from recordkit.engines import AUTO
 from recordkit.errors import RecordKitError, StorageError
 from recordkit.filesystems import given_path
 from recordkit.storage import begin_run, changing, is_lone_file, permissions_of
+from recordkit.wording import listed
 
 from ._engines import engine_for, workers_of
 
@@ -34,6 +35,28 @@ if TYPE_CHECKING:
 
 # Each goes through several hands: with less that costs the most, with more the processor's cache is left on the way.
 CHUNK_BYTES = 2 << 20
+
+
+class RewriteOptions(TypedDict, total=False):
+    """The keywords of all tools that write a new dataset. `recordkit.add_fields` explains them."""
+
+    workers: Workers | Engine
+    resume: bool
+    overwrite: bool
+    sync: bool
+
+
+def chosen(options: RewriteOptions) -> RewriteOptions:
+    """Return the options with the defaults for those left out.
+
+    Raises:
+        TypeError: There is an option of another name.
+    """
+    defaults = RewriteOptions(workers=AUTO, resume=True, overwrite=False, sync=True)
+    if unknown := sorted(options.keys() - defaults.keys()):
+        message = f"there is no option {unknown[0]!r}; there are {listed(defaults)}"
+        raise TypeError(message)
+    return {**defaults, **options}
 
 
 class Failure(NamedTuple):
