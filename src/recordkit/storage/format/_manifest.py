@@ -159,20 +159,33 @@ class Manifest:
             value = DECLARED.load(path)
         except FileNotFoundError:
             return None
+        return cls._from_dict(value, str(path))
+
+    @classmethod
+    def parse(cls, data: bytes, where: str) -> Manifest:
+        """Return the manifest that some bytes hold.
+
+        Raises:
+            StorageError: They are not a manifest, or are of a newer format.
+        """
+        return cls._from_dict(DECLARED.parse(data, where), where)
+
+    @classmethod
+    def _from_dict(cls, value: Mapping[str, Any], where: str) -> Manifest:
         shards = tuple(map(Shard.from_dict, value["shards"]))
-        _check(path, shards)
+        _check(where, shards)
         try:
             schema = None if value["schema"] is None else Schema.from_json(value["schema"])
         except SchemaError as error:
-            raise DECLARED.error(str(path), f"schema: {error}") from None
+            raise DECLARED.error(where, f"schema: {error}") from None
         return cls(schema, shards, tuple(value["lineage"]), value["metadata"])
 
 
-def _check(path: Path, shards: tuple[Shard, ...]) -> None:
+def _check(where: str, shards: tuple[Shard, ...]) -> None:
     """Raise if shards cannot be as they are said to be, or two have one name."""
     seen: set[str] = set()
     for place, shard in enumerate(shards):
         words = f"the name {shard.name} twice" if shard.name in seen else shard.explain_impossible()
         if words is not None:
-            raise DECLARED.error(str(path), f"shards[{place}]: found {words}")
+            raise DECLARED.error(where, f"shards[{place}]: found {words}")
         seen.add(shard.name)
