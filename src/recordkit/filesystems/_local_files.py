@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import secrets
 import stat as modes
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -192,7 +191,7 @@ class LocalWriter:
         self._files = files
         self._path = Path(path)
         files.make_folder(self._path.parent)
-        self._staged = self._path.with_name(f"{_OURS}{secrets.token_hex(8)}.new")
+        self._staged = self._path.with_name(f"{_OURS}{os.urandom(8).hex()}.new")
         with refusing(path, "be made"):
             self._descriptor = os.open(self._staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
 

@@ -22,7 +22,7 @@ from ._protocol import ALWAYS, IF_ABSENT, ByteFile, Capabilities, Entry, IfUncha
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from typing_extensions import Buffer
 
@@ -65,15 +65,20 @@ class RandomFaults:
 
     Args:
         chance: Where they are drawn from; the same seed gives the same faults.
-        rate: The share of requests that go wrong.
+        rate: The share of requests that go wrong, as far as one of the kinds can happen to them.
+        kinds: What may go wrong.
     """
 
     chance: random.Random
     rate: float
+    kinds: Collection[Fault] = tuple(Fault)
 
     def __call__(self, operation: Operation, path: str) -> Fault | None:
         """Return what goes wrong with a request, None if nothing does."""
-        return self.chance.choice(_POSSIBLE[operation]) if self.chance.random() < self.rate else None
+        if self.chance.random() >= self.rate:
+            return None
+        possible = [fault for fault in _POSSIBLE[operation] if fault in self.kinds]
+        return self.chance.choice(possible) if possible else None
 
 
 class MemoryFileSystem:

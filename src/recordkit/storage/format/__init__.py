@@ -15,6 +15,7 @@ from ._names import SIDE as SIDE
 from ._names import appended_name as appended_name
 from ._names import inside as inside
 from ._names import is_lone_file as is_lone_file
+from ._names import is_plain as is_plain
 from ._names import manifest_of as manifest_of
 from ._names import set_name as set_name
 from ._names import shard_name as shard_name
