@@ -13,7 +13,6 @@ LAYERS = [
     "engines",
     "errors",
     "examples",
-    "filesystems",
     "images",
     "pipeline",
     "progress",
