@@ -1,6 +1,6 @@
 """Fails when an import goes up, or into another folder's private modules. The layers are those of ARCHITECTURE.md.
 
-Two rules, for type checkers' imports too:
+Rooms of `cpp/core` include only rooms below them: see `CORE_ORDER`. Two rules for Python, type checkers' imports too:
 
 - a part imports only parts below it: see `ORDER`, which has an entry for each folder whose parts have an order;
 - a module with an underscore is imported only from its own folder and from the folders inside it.
@@ -9,6 +9,7 @@ Two rules, for type checkers' imports too:
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +17,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SOURCE = Path(__file__).parent.parent / "src" / "recordkit"
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "recordkit"
+CORE = ROOT / "cpp" / "core"
 
 # For each folder its parts, lowest first; parts on one line do not import each other. A new part has to be placed here.
 # A folder's own `__init__` is above its other parts, except in `recordkit` itself.
@@ -83,6 +86,8 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("_schema",),
     ),
 }
+# The rooms of `cpp/core`, lowest first, by the same rule.
+CORE_ORDER = (("memory",), ("columns", "files", "order", "pictures"), ("records",), ("examples",))
 # Folders with rooms in them whose parts have no order yet. This list only shrinks.
 UNORDERED: set[str] = set()
 # Importers and the private modules of other folders they still import. This list only shrinks.
@@ -178,9 +183,20 @@ def unplaced() -> Iterator[str]:
             yield f"{folder}: it has rooms, and no order in tests/check_layers.py"
 
 
+def core_problems() -> Iterator[str]:
+    """Yield a sentence for each include in `cpp/core` that goes up."""
+    layers = {room: number for number, rooms in enumerate(CORE_ORDER) for room in rooms}
+    for path in sorted([*CORE.rglob("*.h"), *CORE.rglob("*.cc")]):
+        room = path.parent.name
+        for other in re.findall(r'^#include "(?:core/)?([^"]*?)/?[^/"]*"', path.read_text(), re.MULTILINE):
+            if other != room and layers.get(other, len(layers)) >= layers.get(room, -1):
+                yield f"{path}: {room} may not include {other or path.parent}, which is not below it in cpp/core"
+
+
 def problems() -> Iterator[str]:
     """Yield a sentence for each import against the rules."""
     yield from unplaced()
+    yield from core_problems()
     used = set()
     for module in MODULES.values():
         for line, name in module.imports():
