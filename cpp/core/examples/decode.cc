@@ -224,7 +224,7 @@ class Decoder::Run {
   // Takes up to `most` short entries that hold a single number or were not requested. Separate from the loop
   // in `features`, so that its variables stay in registers.
   //
-  // REQUIRES: kRoom bytes behind `end` may be loaded
+  // REQUIRES: kRoom bytes past `end` may be loaded
   const uint8_t* numbers(const uint8_t* p, const uint8_t* end, size_t most) {
     return quick_pext_ ? numbers<true>(p, end, most) : numbers<false>(p, end, most);
   }
@@ -288,7 +288,7 @@ class Decoder::Run {
 
   // Skips short entries that were certainly not requested.
   //
-  // REQUIRES: kRoom bytes behind `end` may be loaded
+  // REQUIRES: kRoom bytes past `end` may be loaded
   [[gnu::noinline]] static const uint8_t* skip_others(const uint8_t* p, const uint8_t* end, uint64_t asked) {
     for (;;) {
       const uint8_t* const next = p + 2 + p[1];

@@ -19,10 +19,10 @@ namespace recordkit {
 bool decode_mapped(const Decoder& decoder, std::span<const Place> places,
                    std::span<const FileMap* const> maps, std::vector<Column>& columns);
 
-// Decodes the next `rows` records of a reader, and returns the number of the first. Nothing, with nothing of
-// use in the columns and the reader where it was, unless that is a way to go, and all of them are sound and
-// what the fields want: whoever reads and decodes them finds out. It is the faster way where few fields of
-// small records are asked for: with many, what is decoded drives the copies out of the nearest cache.
+// Decodes the next `rows` records of a reader while they are in the L1 cache, and returns the number of the
+// first. Returns nothing, with the columns unspecified and the reader unmoved, if the reader cannot do that,
+// or if a record is damaged or does not match the fields: read and decode them to find out. Faster for few
+// fields of small records only; with many, the columns drive the copies out of the cache.
 std::optional<uint64_t> decode_next(const Decoder& decoder, RecordReader& reader, size_t rows,
                                     std::vector<Column>& columns);
 

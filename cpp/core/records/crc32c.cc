@@ -75,8 +75,8 @@ uint32_t u64_portable(uint64_t value) { return ~step_u64_portable(~uint32_t{0}, 
 #if RECORDKIT_X86
 
 // Folding: a 128-bit lane is carried forward over `bits` of message by multiplying its two halves with
-// constants congruent to x^(bits + 64) and x^bits. The product of two reflected numbers stands one bit off,
-// and a 32-bit constant in the low half of a register stands for x^32 times itself: hence the odd exponents.
+// constants congruent to x^(bits + 64) and x^bits. The product of two reflected numbers is off by one bit,
+// and a 32-bit constant in the low half of a register represents x^32 times itself: hence the odd exponents.
 struct Fold {
   int64_t low, high;
   constexpr explicit Fold(uint64_t bits) : low(x_to_the(bits + 31)), high(x_to_the(bits - 33)) {}
@@ -170,7 +170,7 @@ RECORDKIT_TARGET_AVX inline __m128i join_pairs(__m256i a, __m256i b, __m256i c, 
                    _mm256_extracti128_si256(pair, 1));
 }
 
-// The product of a state and a power of x, which as with Fold stands off by 33 bits.
+// The product of a state and a power of x, which is off by 33 bits, as with Fold.
 RECORDKIT_TARGET_SSE inline uint32_t shift_state(uint32_t state, uint32_t power) {
   const __m128i product = _mm_clmulepi64_si128(_mm_cvtsi32_si128(static_cast<int>(state)),
                                                _mm_cvtsi32_si128(static_cast<int>(power)), 0);

@@ -54,7 +54,7 @@ class HotCopy {
 
  private:
   static constexpr size_t kLine = 64;
-  static constexpr size_t kBehind = 72 << 10;  // what decoding abreast may look at, whatever is there
+  static constexpr size_t kBehind = 72 << 10;  // how far decoding in lanes may read past the end
 
   Buffer copies_;
   std::vector<Chunk::Span> records_;  // from the start of the buffer

@@ -27,7 +27,7 @@ std::string entry(const std::string& name, uint32_t kind, const std::string& val
   return bytes_field(1, bytes_field(1, name) + bytes_field(2, bytes_field(kind, bytes_field(1, value))));
 }
 
-// Records that are alike, as those that are decoded abreast.
+// Similar records, as for decoding in lanes.
 std::string alike(Random& random) {
   std::string value(1 + random.below(3), '\xff');
   value.back() = static_cast<char>(random.below(128));

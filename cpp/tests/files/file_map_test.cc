@@ -182,7 +182,7 @@ TEST(maps_are_left_alone_by_a_thread_that_has_blocked_the_signal) {
   }));
 }
 
-TEST(a_watch_allows_nothing_more_once_someone_else_has_taken_the_signal_even_if_ours_comes_back) {
+TEST(a_guard_allows_nothing_more_once_someone_else_has_taken_the_signal_even_if_ours_comes_back) {
   const TempFile file(many_records(500));
   const std::unique_ptr<FileMap> map = FileMap::of(file, kPlenty);
   struct sigaction ours;

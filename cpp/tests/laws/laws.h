@@ -1,5 +1,5 @@
-// Laws that hold for any bytes. The tests call them with what was chosen and what is random, the fuzzers with
-// what they come up with. Each throws where it does not hold.
+// Laws that hold for any bytes. Tests call them with chosen and random input, fuzzers with theirs. A law that
+// does not hold throws.
 #pragma once
 
 #include "core/memory/bytes.h"
@@ -9,20 +9,20 @@ namespace recordkit {
 // A file's bytes: hopping, checking and reading in pieces of any size agree, and agree with a plain walk.
 void records_law(Bytes file);
 
-// A file's bytes: what salvage finds is sound and all there is, and with what it calls lost makes up the
-// file; seen through windows of any size it is the same.
+// A file's bytes: salvage finds every intact record and nothing else; found and lost together cover the file;
+// the result is the same through windows of any size.
 void salvage_law(Bytes file);
 
-// A payload: survey and decode say what the reference parser says, by every way through the decoder.
+// A payload: survey and decode agree with the reference parser, on every path of the decoder.
 void decode_law(Bytes payload);
 
-// A payload, and choices of an edit: rewriting is the same as changing the parsed maps.
+// A payload and an edit: rewriting is the same as changing the parsed maps.
 void rewrite_law(Bytes payload, Bytes choices);
 
-// Choices of a table: encoding and decoding gives it back.
+// A table: encoding and decoding returns it.
 void encode_law(Bytes choices);
 
-// A JPEG's bytes: whether it is decoded depends on the size alone, and both ways of decoding give the same.
+// A JPEG's bytes: of all options only the size decides whether it is decoded, and both paths agree.
 void jpeg_law(Bytes file);
 
 }  // namespace recordkit

@@ -22,7 +22,7 @@ bool payload_is_whole(Bytes file, uint64_t at, uint64_t length) {
   return mask_crc(crc32c(payload)) == load<uint32_t>(payload.data() + length);
 }
 
-// Every place where a sound frame stands, by trying them all.
+// Every offset of a sound frame, by trying them all.
 std::vector<Range> sound_frames(Bytes file) {
   std::vector<Range> frames;
   for (uint64_t at = 0; at + kFrameSize <= file.size(); ++at) {
@@ -84,8 +84,7 @@ void check_zeros_are_zeros(Bytes file, const std::vector<Lost>& lost) {
   }
 }
 
-// What is decided of parts of the file, one behind the other. A part that is too small to decide anything is
-// doubled.
+// What is decided for consecutive parts of the file. A part that is too small to decide anything is doubled.
 Salvage salvage_in_windows(Bytes file, size_t window, uint64_t reach) {
   Salvage joined;
   while (joined.decided < file.size()) {

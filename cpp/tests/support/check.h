@@ -1,6 +1,6 @@
-// Just enough of a test framework: TEST registers a fact, CHECK throws where one does not hold.
+// Just enough of a test framework: TEST registers a fact, CHECK throws if it does not hold.
 //
-// A fuzzer does not catch what is thrown, so the same checks end it there.
+// Fuzzers do not catch exceptions, so the same checks end them.
 #pragma once
 
 #include <sstream>

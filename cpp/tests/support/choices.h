@@ -1,4 +1,4 @@
-// Where tests get their variety from: bytes chosen by someone else, a fuzzer or a fixed seed.
+// Sources of variety for tests: bytes from a fuzzer, or a fixed seed.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace recordkit {
 
-// xorshift64*: the same numbers on every machine, so that a failure can be had again.
+// xorshift64*: the same numbers on every machine, so that failures are reproducible.
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15 | 1) {}
@@ -32,7 +32,7 @@ class Random {
   uint64_t state_;
 };
 
-// Reads decisions from bytes, zeros when they run out: whatever a fuzzer sends means something.
+// Reads decisions from bytes, and zeros after their end, so that any fuzzer input is meaningful.
 class Choices {
  public:
   explicit Choices(Bytes bytes) : rest_(bytes) {}
@@ -49,7 +49,7 @@ class Choices {
   // REQUIRES: 0 < limit <= 65536
   uint64_t below(uint64_t limit) { return word(limit <= 256 ? 1 : 2) % limit; }
 
-  // Of any width, so that varints of every size are met.
+  // Of any width, so that varints of every size occur.
   uint64_t number() {
     const uint64_t width = below(65);
     return width == 0 ? 0 : word() >> (64 - width);

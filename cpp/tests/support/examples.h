@@ -1,4 +1,4 @@
-// Payloads: Examples that are well formed and yet seldom written so.
+// Payloads: Examples that are well formed, but unusual.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace recordkit {
 
-// An Example or SequenceExample out of everything protobuf allows: names again, out of order, missing or
+// An Example or SequenceExample out of everything protobuf allows: names repeated, out of order, missing or
 // twice in an entry; lists packed, not packed and both; several kinds; unknown fields; long forms of varints.
-// And now and then something it does not allow.
+// Now and then also what it does not allow.
 std::string hostile_example(Choices& choices);
 
 }  // namespace recordkit

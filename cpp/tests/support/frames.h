@@ -1,4 +1,4 @@
-// Files in memory: records whole, damaged and made up.
+// Files in memory, with intact and damaged records.
 #pragma once
 
 #include <string>
@@ -13,23 +13,23 @@ namespace recordkit {
 // "0a 01 ff" as three bytes.
 std::string unhex(std::string_view text);
 
-// A header whose checksum is right, whatever follows it.
+// A header with a valid checksum.
 std::string header(uint64_t length);
 
 std::string frame(std::string_view payload);
 
-// The five records of SCENARIOS.md: "payload-000" to "payload-004", 27 bytes each.
+// Five records: "payload-000" to "payload-004", 27 bytes each.
 std::string five_records();
 
-// `file` with one bit of one byte turned over.
+// `file` with one bit flipped.
 std::string flipped(std::string file, size_t byte, int bit = 0);
 
-// A file of sound frames, frames in frames, damaged and torn frames, lengths that lie under a right checksum,
+// A file of sound frames, frames in frames, damaged and torn frames, wrong lengths with valid checksums,
 // noise and zeros. A fuzzer that flips bits would never get past the first checksum; here it chooses what to
 // build.
 std::string hostile_file(Choices& choices, int depth = 2);
 
-// Bytes at the very end of their memory, so that the sanitizer sees any step beyond.
+// Bytes at the very end of an allocation, so that the sanitizer catches any access past them.
 class Exact {
  public:
   explicit Exact(std::string_view bytes);
@@ -40,14 +40,14 @@ class Exact {
   size_t size_;
 };
 
-// The payloads as framed records in a buffer of ours.
+// The payloads as framed records in a padded buffer.
 Chunk framed_chunk(const std::vector<std::string>& payloads);
 
-// What may be loaded behind the payloads. The decoder takes its fast ways only where whole words can be, or
-// where all entries that it expects could be as long as they like.
+// How much may be loaded past the payloads. The decoder takes its fast paths only if whole words may be
+// loaded, or expected entries of any length.
 enum class Behind { plenty, padding, nothing, pretend_nothing_readable };
 
-// The payloads back to back without frames: all that decoding looks at.
+// The payloads back to back, without frames, which decoding ignores.
 Chunk bare_chunk(const std::vector<std::string>& payloads, Behind behind);
 
 }  // namespace recordkit

@@ -1,4 +1,4 @@
-// JPEGs made of coefficients, and what their pixels are by the definition.
+// JPEGs built from coefficients, and their pixels by definition.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace recordkit {
 
-// A JPEG as a plan: everything about it can be chosen.
+// A description of a JPEG, every part of which can be chosen.
 struct JpegPlan {
   size_t height = 8, width = 8, components = 3;
   size_t across = 1, down = 1;  // blocks of brightness for one of colours
@@ -27,7 +27,7 @@ JpegPlan chosen_jpeg(Choices& choices);
 
 std::string written(const JpegPlan& plan);
 
-// A sound JPEG most of the time; else one whose segments or bytes are changed.
+// Usually a valid JPEG, otherwise one with changed segments or bytes.
 std::string hostile_jpeg(Choices& choices);
 
 // Its pixels resized, in double precision, [height][width][channels].

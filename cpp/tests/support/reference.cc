@@ -74,8 +74,8 @@ Field next_field(std::string_view& rest, int groups_left) {
   return field;
 }
 
-// The fields of a message that stands `level` deep in others: of protobuf's hundred levels the rest is left
-// for groups.
+// The fields of a message nested `level` deep in others: of protobuf's 100 levels the rest is left for
+// groups.
 std::vector<Field> fields_of(std::string_view message, int level) {
   std::vector<Field> fields;
   while (!message.empty()) {

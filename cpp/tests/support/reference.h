@@ -1,4 +1,4 @@
-// The obvious way to read an Example: slow, field by field into maps, and sharing no code with the core.
+// The obvious parser of Examples: slow, field by field into maps, and without any code of the core.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@ namespace recordkit {
 struct Value {
   Kind kind = Kind::none;
   std::vector<int64_t> ints;
-  std::vector<uint32_t> floats;  // their bits: a NaN has to come back as it was
+  std::vector<uint32_t> floats;  // their bits, because NaNs must be preserved
   std::vector<std::string> bytes;
 
   size_t count() const { return ints.size() + floats.size() + bytes.size(); }
@@ -21,7 +21,7 @@ struct Value {
 };
 
 struct Parsed {
-  bool ok = false;  // if not, the maps hold what came before the trouble
+  bool ok = false;  // if not, the maps hold what came before the error
   std::map<std::string, Value> features;
   std::map<std::string, std::vector<Value>> lists;
 
@@ -31,7 +31,7 @@ struct Parsed {
 // Reads an Example, or a SequenceExample if `sequence`.
 Parsed parse(Bytes payload, bool sequence);
 
-// The bytes of a message that has this field.
+// The bytes of a message with this field.
 std::string bytes_field(uint32_t field, std::string_view body);
 
 // An Example with one feature, whose Feature message is `feature`.

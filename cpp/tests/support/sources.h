@@ -12,7 +12,7 @@
 
 namespace recordkit {
 
-// Gives at most `piece` bytes at a time, whatever was asked for.
+// Returns at most `piece` bytes at a time.
 class PieceSource : public ByteSource {
  public:
   PieceSource(std::string_view file, size_t piece) : rest_(file), piece_(piece) {}
@@ -28,7 +28,7 @@ class PieceSource : public ByteSource {
   size_t piece_;
 };
 
-// Fails every second time it is asked, and goes on where it was.
+// Fails every other call, without losing its position.
 class ShakySource : public PieceSource {
  public:
   using PieceSource::PieceSource;
@@ -42,7 +42,7 @@ class ShakySource : public PieceSource {
   bool failed_ = false;
 };
 
-// Reading takes so long that copying from maps is faster, whatever the machine is busy with.
+// Reads so slowly that copying from maps is faster on any machine.
 class SlowFile : public FileSource {
  public:
   SlowFile(int descriptor, std::atomic<size_t>& read) : FileSource(descriptor, UINT64_MAX / 2), read_(read) {}

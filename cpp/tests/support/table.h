@@ -1,4 +1,4 @@
-// Columns seen as a table of plain values: what decoding gave, and what encoding is to be given.
+// Tables of plain values, to compare with decoded columns and to encode.
 #pragma once
 
 #include <functional>
@@ -10,8 +10,8 @@
 
 namespace recordkit {
 
-// What one record says of one field. Values only where the state is `present`, or in steps; one step unless
-// the field is a feature list. Kinds are the column's, so those of values are left out.
+// What one record says about one field. Has values only if the state is `present`, or in steps; one step
+// unless the field is a feature list. The kind is the column's, so values have none.
 struct Cell {
   State state = State::missing;
   std::vector<Value> steps;
@@ -26,19 +26,19 @@ struct Decoded {
   std::vector<CellColumn> columns;  // empty on a fault
 };
 
-// What `decode` has put into columns of so many rows, if it says so. Checks that the columns' offsets fit
-// together.
+// What `decode` has put into columns of `rows` rows, if it succeeded. Checks that their offsets are
+// consistent.
 std::optional<std::vector<CellColumn>> table_of(const Decoder& decoder, size_t rows,
                                                 const std::function<bool(std::vector<Column>&)>& decode);
 
 // Decodes every record of the chunk.
 Decoded decode_table(const Decoder& decoder, const Chunk& chunk);
 
-// A cell of what the reference parser found.
+// The cell for what the reference parser found.
 Cell cell_of(const Value& value);
 Cell cell_of(const std::vector<Value>& steps);
 
-// One field's cells, laid out as encode wants them.
+// One field's cells, in the layout of encode.
 class PackedColumn {
  public:
   PackedColumn(const FieldSpec& spec, const CellColumn& cells);
@@ -54,7 +54,7 @@ class PackedColumn {
   std::vector<State> states_;
 };
 
-// Encodes a table, one column of cells a field.
+// Encodes a table with one column of cells per field.
 EncodeResult encode_table(const std::vector<FieldSpec>& specs, const std::vector<CellColumn>& table,
                           size_t rows, bool sequence);
 

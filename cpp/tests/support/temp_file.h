@@ -6,7 +6,7 @@
 
 namespace recordkit {
 
-// A file of these bytes that goes with the object.
+// A file with these bytes, deleted with the object.
 class TempFile {
  public:
   explicit TempFile(const std::string& bytes) : file_(std::tmpfile()) {
