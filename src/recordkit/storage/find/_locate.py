@@ -1,7 +1,7 @@
 """Locate: from what the user passes to the files that hold the records, in reading order.
 
-A folder, a file, a glob, `name@16`, or a list of those. No file is read here but manifests and the two that TFDS puts
-beside its records. Whatever is left out is said with its reason; a set that lacks a shard is an error.
+A folder, a file, a glob, `name@16`, or a list of those. Only manifests and TFDS's two JSON files are read here.
+Everything left out is reported with a reason; a set that lacks a shard is an error.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def _one(given: str | os.PathLike[str], load: _Manifests) -> Located:
 
 
 def _joined(found: list[Located]) -> Located:
-    """Several places as one: in the order given, under one manifest if all have the same."""
+    """Join several places in the order given, with a manifest if all have the same one."""
     if not found:
         message = "there is nothing to open: the list of files is empty"
         raise StorageError(message)
@@ -163,13 +163,13 @@ def _only(found: Located, split: str, where: Where) -> Located:
 
 
 class _Manifests:
-    """Manifests by their path, each read once: a list may hold ten thousand shards of one folder."""
+    """Manifests by path, each read once: a list may contain ten thousand shards of one folder."""
 
     def __init__(self) -> None:
         self._known: dict[Path, tuple[Manifest | None, dict[str, tuple[int, Shard]]]] = {}
 
     def __call__(self, path: Path) -> tuple[Manifest | None, dict[str, tuple[int, Shard]]]:
-        """Return the manifest, None if there is none, and each shard of it with its place, by name."""
+        """Return the manifest, or None, and its shards with their positions, by name."""
         if path not in self._known:
             manifest = Manifest.load(path)
             shards = enumerate(manifest.shards) if manifest else ()
@@ -202,18 +202,18 @@ def _folder(path: Path, load: _Manifests) -> Located:
 
 
 def _kind_of(entry: os.DirEntry[str] | Path) -> str | None:
-    """Return what is under a name if that is no file and no folder."""
+    """Return what an entry is if it is neither a file nor a folder."""
     try:
         return None if entry.is_file() else kind_of(entry.stat().st_mode)
     except OSError:
-        return None  # a link that leads nowhere: reading says so, for records are missing
+        return None  # a broken link: reading reports it, because records are missing
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()
     except OSError:
-        return False  # a link that leads to itself
+        return False  # a circular link
 
 
 def _entries(path: Path) -> dict[str, os.DirEntry[str]]:
@@ -225,7 +225,7 @@ def _entries(path: Path) -> dict[str, os.DirEntry[str]]:
 
 
 def _by_manifest(path: Path, entries: Mapping[str, os.DirEntry[str]], manifest: Manifest, where: Path) -> Located:
-    """A folder with a manifest: exactly its shards, in its order."""
+    """Locate the files of a folder with a manifest: exactly its shards, in its order."""
     missing = [shard.name for shard in manifest.shards if shard.name not in entries]
     if missing:
         message = (
@@ -255,7 +255,7 @@ def _by_manifest(path: Path, entries: Mapping[str, os.DirEntry[str]], manifest: 
 
 
 def _size(path: Path) -> int | None:
-    """Return the size of a file; None of one that cannot be read, as a link that leads nowhere: reading says so."""
+    """Return the size of a file; None if it cannot be read, such as a broken link: reading reports that."""
     try:
         return path.stat().st_size
     except OSError:
@@ -280,14 +280,14 @@ def _glob(text: str, load: _Manifests) -> Located:
             folders.append(path)
         elif reason is None:
             files.append(path)
-        elif not (side and path.name != SIDE):  # what lies inside is said once, with its folder
+        elif not (side and path.name != SIDE):  # its content is reported once, with the folder
             left_out.append((path, reason))
     if not files and folders:
         found = _joined([_folder(folder, load) for folder in sorted(folders, key=natural_path)])
         return replace(found, left_out=(*left_out, *found.left_out))
     if not files:
         raise _no_match(text, left_out)
-    if "**" not in text:  # which looks into every folder
+    if "**" not in text:  # which goes into every folder
         left_out += [(folder, _A_FOLDER) for folder in folders]
     files, unfinished = _finished(files)
     left_out += unfinished
@@ -295,7 +295,7 @@ def _glob(text: str, load: _Manifests) -> Located:
 
 
 def _matches(pattern: str) -> list[str]:
-    """Return what matches a pattern. For `**` each folder is looked into once, however many links lead to it."""
+    """Return what matches a pattern. With `**`, each folder is listed once, even if several links lead to it."""
     head, *rest = _DEEP.split(pattern, maxsplit=1)
     tops = glob.glob(head) if head else [""]  # noqa: PTH207 (Path.glob takes no full path)
     if not rest:
@@ -306,7 +306,7 @@ def _matches(pattern: str) -> list[str]:
 
 
 def _folders(top: str) -> Iterator[str]:
-    """Yield a folder and those below it. What lies there comes before what links lead to."""
+    """Yield a folder and those below it; folders that links lead to come last."""
     seen: set[str] = set()
     real, linked = [top], list[str]()
     while real or linked:
@@ -323,7 +323,7 @@ def _folders(top: str) -> Iterator[str]:
 
 
 def _finished(files: list[Path]) -> tuple[list[Path], list[tuple[Path, str]]]:
-    """Return files without those that an interrupted run has put into a folder that does not count them yet."""
+    """Return files without those that an interrupted append has put into a folder whose manifest lacks them."""
     left_out = []
     for folder in {file.parent for file in files}:
         hidden = {name for name in os.listdir(folder) if name.startswith(".")}  # noqa: PTH208 (names, not paths)
@@ -340,7 +340,7 @@ def _finished(files: list[Path]) -> tuple[list[Path], list[tuple[Path, str]]]:
 
 
 def _numbered(path: Path, at: re.Match[str]) -> Located:
-    """The set that `name@16` means, with whatever suffix it has."""
+    """Locate the set that `name@16` means, with any suffix."""
     name, suffix = without_suffix(at["name"])
     wanted = name, int(at["total"])
     suffix += at["ending"] or ""
@@ -359,7 +359,7 @@ def _numbered(path: Path, at: re.Match[str]) -> Located:
 
 
 def _with_manifest(found: Located, load: _Manifests) -> Located:
-    """The same with the manifest that rules these files: that of a lone file, or of the folder that lists them all."""
+    """Add the manifest that covers these files: that of a lone file, or of the folder that lists them all."""
     if len(found.files) == 1 and (own := _with_own_manifest(found, load)):
         return own
     folders = {file.parent for file in found.files}
@@ -383,7 +383,7 @@ def _with_manifest(found: Located, load: _Manifests) -> Located:
 
 
 def _with_own_manifest(found: Located, load: _Manifests) -> Located | None:
-    """A lone file with its manifest, unless that is of an earlier file of this name."""
+    """Add the manifest of a lone file, unless it belongs to an earlier file with this name."""
     (file,) = found.files
     where = lone_manifest(file)
     manifest, _ = load(where)
@@ -400,7 +400,7 @@ def _grouped(files: Iterable[Path], name_of: Callable[[Path], str]) -> dict[str,
 
 
 def _from_files(files: Sequence[Path]) -> Located:
-    """The files sorted by split and number."""
+    """Sort files by split and number."""
     parsed = [parse_name(file) for file in files]
     splits = split_names(parsed)
     ordered = sorted(parsed, key=lambda each: reading_order(each, splits[each.file.parent, each.name]))
@@ -409,7 +409,7 @@ def _from_files(files: Sequence[Path]) -> Located:
 
 
 def _nothing(path: Path, more: str = "") -> StorageError:
-    """The error for a name under which nothing is."""
+    """Return the error for a path at which there is nothing."""
     parent = path.parent
     if path.is_symlink():
         words = f"there is nothing where this link leads: {path.readlink()}"
@@ -453,7 +453,7 @@ def _told(left_out: list[tuple[Path, str]]) -> str:
 
 
 def _no_records(path: Path, left_out: list[tuple[Path, str]]) -> StorageError:
-    """The error for a folder without record files, with the folder below that has some."""
+    """Return the error for a folder without record files; it names folders below that have some."""
     if not left_out:
         return StorageError(f"{path}: the folder is empty\n  Pass the folder that holds the records.", path=str(path))
     below = [folder for folder, reason in left_out if reason == _A_FOLDER and _has_records(folder)]
@@ -479,7 +479,7 @@ def _has_records(folder: Path) -> bool:
 
 
 def _tfds(folder: Path) -> Mapping[str, Any] | None:
-    """Return what the files of TFDS say, as far as they can be read."""
+    """Return what TFDS's JSON files say, as far as they can be read."""
     info, features = _json(folder / "dataset_info.json"), _json(folder / "features.json")
     if not isinstance(info, dict):
         info = {}
@@ -493,7 +493,7 @@ def _tfds(folder: Path) -> Mapping[str, Any] | None:
 
 
 def _tfds_split(value: object) -> tuple[str, tuple[int, ...]] | None:
-    """Return a split's name and the records of each of its shards, which TFDS writes as strings."""
+    """Return a split's name and the record count of each of its shards, which TFDS writes as strings."""
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         return None
     try:

@@ -1,6 +1,6 @@
-"""Shard names: what a file's name tells. Whether it holds records, of which set it is, and which number it has.
+"""Shard names: whether a file holds records, which set it belongs to, and its number, all from its name.
 
-Nothing is read here but names. The ways in which others name their files are told by the patterns below.
+Only names are read here. The patterns below cover the naming schemes of other tools.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _EVENTS: Final = re.compile(r"events\.out\.tfevents\.|.*\.tfevents$")
 _APPENDED: Final = re.compile(r"(?P<name>.+)-append\d+")
 _DIGITS: Final = re.compile(r"(\d+)")
 _SPLIT_WORDS: Final = frozenset({"train", "training", "test", "testing", "validation", "valid", "val", "dev", "eval"})
-# What stands beside records and holds none, by name; the first that fits is the reason.
+# Files that are often next to records but hold none, by name; the first match gives the reason.
 _NO_RECORDS: Final = tuple(
     (re.compile(pattern, re.IGNORECASE), reason)
     for pattern, reason in (
@@ -53,12 +53,12 @@ _NO_RECORDS: Final = tuple(
 
 
 def reason_left_out(name: str) -> str | None:
-    """Return why a file of this name holds no records, None if it may."""
+    """Return why a file with this name holds no records; None if it may hold some."""
     return next((reason for pattern, reason in _NO_RECORDS if pattern.match(name)), None)
 
 
 def is_named_so(name: str) -> bool:
-    """Whether a file is named like one of records."""
+    """Tell whether a file is named like a record file."""
     return bool(_SUFFIX.search(name) or SHARD.fullmatch(name) or _PART.fullmatch(name) or _EVENTS.match(name))
 
 
@@ -68,7 +68,7 @@ def without_suffix(name: str) -> tuple[str, str]:
 
 
 class _Parsed(NamedTuple):
-    """What a file's name says: the set it is of, its number there, the total, and whether TFDS names files so."""
+    """The parts of a file's name: its set, its number, the total, and whether this is TFDS's naming scheme."""
 
     file: Path
     name: str
@@ -78,7 +78,7 @@ class _Parsed(NamedTuple):
 
 
 def parse_name(file: Path) -> _Parsed:
-    """Return what a file's name says.
+    """Parse a file's name.
 
     >>> parse_name(Path("mnist-train.tfrecord-00003-of-00010"))[1:]
     ('mnist-train', '00003', '00010', True)
@@ -114,7 +114,7 @@ def natural(text: str) -> list[tuple[int, str]]:
 
 
 def split_names(parsed: Iterable[_Parsed]) -> dict[tuple[Path, str], str]:
-    """Return the split of each set: its own name, or what of it tells the split where no other set has the same."""
+    """Return the split of each set: the part of its name that says the split if that is unique, else its whole name."""
     sets = {(each.file.parent, each.name): each.tfds for each in parsed}
     short = {key: _short_name(*key, tfds=tfds) for key, tfds in sets.items()}
     claims: dict[tuple[Path, str], set[str]] = defaultdict(set)
@@ -140,7 +140,7 @@ def _short_name(folder: Path, name: str, *, tfds: bool) -> str:
 
 
 def complete(files: list[Path]) -> list[Path]:
-    """Return the files if every set among them is whole.
+    """Return the files if every set among them is complete.
 
     Raises:
         StorageError: A set lacks a number or has one twice, or one name has two totals.
@@ -185,14 +185,14 @@ def _check_numbers(folder: Path, shards: list[_Parsed]) -> None:
         raise StorageError(message, path=str(folder / by_number[max(beyond)][0]))
     if len(by_number) == total:
         return
-    # Only the first are looked for: a name may claim any number of shards.
+    # Only the first missing ones are searched for: a name may claim any number of shards.
     lost = _first_missing(range(first, first + total), by_number.keys() | _also_there(folder, shards[0]))
     if lost:
         raise _missing(pattern, lost, total, len(shards), len(shards[0].number))
 
 
 def _pattern(shard: _Parsed) -> str:
-    """Return the glob that stands for a shard's set."""
+    """Return the glob that matches a shard's set."""
     found = SHARD.fullmatch(shard.file.name)
     if found is None:
         return shard.file.name
@@ -201,7 +201,7 @@ def _pattern(shard: _Parsed) -> str:
 
 
 def _also_there(folder: Path, shard: _Parsed) -> set[int]:
-    """Return the numbers of a set that are in its folder: a glob may ask for some only."""
+    """Return the numbers of a set that are in its folder, even if a glob selects only some of them."""
     there = set()
     for name in (path.name for path in filesystems.children(folder)):
         found = SHARD.fullmatch(name)
@@ -211,7 +211,7 @@ def _also_there(folder: Path, shard: _Parsed) -> set[int]:
 
 
 def _first_missing(wanted: range, there: set[int]) -> list[int]:
-    """Return the first numbers that are not there, one more than are listed."""
+    """Return the first missing numbers, one more than are listed."""
     missing: list[int] = []
     for number in wanted:
         if number not in there:

@@ -1,8 +1,8 @@
-"""Publish: from finished shards in staging to a target under its final name.
+"""Publishing by renames: from finished shards in staging to a target under its final name.
 
-A new folder is put together in staging and renamed once; overwriting exchanges the two. A lone file and appended
-shards are renamed one by one into place, the file that makes them count first or last; what is to be renamed is
-written down before, so that whoever comes after a crash can finish it or take it back.
+A new folder is assembled in staging and renamed once; overwriting exchanges the two. A lone file and appended shards
+are renamed into place one by one, and the file that makes them count comes first or last. A journal lists the renames
+before they are done, so that after a crash the next writer can finish them or take them back.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def moves_of(shard: Shard, source: Path, name: str, target_folder: Path, side: Path) -> list[tuple[Path, Path]]:
-    """Return where the files of one shard go when it gets its name."""
+    """Return where the files of one shard go when it gets its final name."""
     stem = shard.name.split(".")[0]
     moves = [
         (source / shard.name, target_folder / name),
@@ -68,14 +68,14 @@ def publish(
 
     Args:
         target: The folder or file.
-        kind: Whether that is a new folder, a lone file, a folder that gets more shards, or a file that is extended.
-        moves: What to rename; for a new folder into `final/` of the staging folder. The manifest is added.
-        manifest: The new one; None for a file that has none.
-        overwrite: Whether an old target may go.
-        sync: Whether all of it is to be on the disk when this returns.
-        old: The file that is extended, as it is. Of all others it is found out here.
-        new: What a lone file will be.
-        mode: The permissions of the manifest; None for those of any new file.
+        kind: A new folder, a lone file, a folder that gets more shards, or a file that is extended.
+        moves: The files to rename; for a new folder into `final/` in the staging folder. The manifest is added.
+        manifest: The new manifest; None for a file without one.
+        overwrite: Whether an old target may be replaced.
+        sync: Whether everything is synced to disk when this returns.
+        old: The facts of a file that is extended. For other kinds they are determined here.
+        new: The facts of a lone file afterwards.
+        mode: The permissions of the manifest; None for the default.
     """
     staging = staging_of(target)
     base = staging if kind == "folder" else target.parent
@@ -97,7 +97,7 @@ def publish(
         old = _facts_before(target, kind)
     named = tuple((str(source.relative_to(staging)), str(path.relative_to(base))) for source, path in ordered)
     Journal(kind, named, crc, overwrite, old, new).save(target, sync=sync)
-    # What others may have put in the way is seen now, by the eyes of those who come after a crash.
+    # Load it as a writer after a crash would: this finds anything that others have put in the way.
     try:
         journal = Journal.load(target)
     except StorageError:
@@ -107,7 +107,7 @@ def publish(
     try:
         _complete(target, journal, sync=sync)
     except BaseException:
-        with suppress(StorageError):  # what made it fail is what the caller is to hear of
+        with suppress(StorageError):  # the caller should see the original error
             saved = Journal.load(target)
             if kind == "extend" and (staging / journal.moves[0][0]).exists():
                 assert old is not None
@@ -126,7 +126,7 @@ def _facts_before(target: Path, kind: Kind) -> Facts | None:
 
 def _complete(target: Path, journal: Journal, *, sync: bool) -> None:
     if journal.is_published(target):
-        # Whoever did it may not have lived to see it on the disk.
+        # The process that did it may have died before syncing.
         places = [target] if journal.kind == "folder" else [path for _, path in journal.paths(target)]
         _sync_folders(places, sync=sync)
     else:
@@ -145,7 +145,7 @@ def _do_moves(target: Path, journal: Journal, *, sync: bool) -> None:
     moves = journal.paths(target)
     for number, (source, path) in enumerate(moves):
         if number == len(moves) - 1 and journal.kind != "folder":
-            # The manifest is last: all that it speaks of is there before it is.
+            # The manifest comes last: everything it lists is in place before.
             _sync_folders([path for _, path in moves[:-1]], sync=sync)
         if not source.exists():
             continue
@@ -163,7 +163,7 @@ def _do_moves(target: Path, journal: Journal, *, sync: bool) -> None:
 
 
 def _sync_folders(paths: Sequence[Path], *, sync: bool) -> None:
-    # Deepest first, so that a folder is on the disk before the folder that names it.
+    # Deepest first, so that a folder is on disk before the folder that contains its name.
     for folder in sorted({path.parent for path in paths}, key=lambda folder: len(folder.parts), reverse=True):
         filesystems.sync_folder(folder, sync=sync)
 
@@ -176,7 +176,7 @@ def _place_folder(target: Path, journal: Journal, *, sync: bool) -> None:
             filesystems.rename_for_good(final, target, sync=sync)
             return
     elif journal.swapping or not filesystems.exchange(final, target):
-        # No exchange here. The journal says that we are between two renames, so that a later call can finish.
+        # This file system cannot exchange. The journal records the two renames, so that a later call can finish them.
         old = staging / "old"
         if not journal.swapping:
             filesystems.remove_tree(old)
@@ -194,10 +194,10 @@ def _place_folder(target: Path, journal: Journal, *, sync: bool) -> None:
 
 
 def take_back(target: Path, journal: Journal, *, sync: bool) -> None:
-    """Undo what was renamed for a target that is not published, so that its run can go on.
+    """Undo the renames for a target that is not published, so that its run can be resumed.
 
     Raises:
-        StorageError: Something else lies under the name than when the journal was written.
+        StorageError: The target has changed since the journal was written.
     """
     if journal.state(target) == "other":
         raise journal.stale(target)
@@ -217,26 +217,26 @@ def _take_back(target: Path, journal: Journal, *, sync: bool) -> None:
 
 
 def _is_beyond_return(target: Path, journal: Journal) -> bool:
-    """Tell whether the old target is gone already, so that publishing can only be finished."""
+    """Tell whether the old target is already gone, so that publishing cannot be undone."""
     if journal.swapping or journal.kind == "extend" or journal.is_published(target):
         return True
     return journal.kind == "file" and not journal.paths(target)[0][0].exists()
 
 
 def finish(target: Path, *, resuming: bool = False) -> bool:
-    """Finish what a writer that died was publishing. A run that was still being written is left as it is.
+    """Finish publishing for a writer that died. A run that was still writing is left as it is.
 
-    Whoever writes to a target calls this first. Nothing happens while a writer is at work.
+    Every writer calls this first. Nothing happens while another writer is active.
 
     Args:
         target: The folder or file.
-        resuming: Leave alone what can still be taken back, for it is about to be.
+        resuming: Leave what can still be undone: the caller is about to do that.
 
     Returns:
         Whether something was finished.
 
     Raises:
-        StorageError: What is there cannot be obeyed.
+        StorageError: The journal cannot be followed.
     """
     return _finish(target, lambda journal: not (resuming or journal.kind == "folder"))
 
@@ -262,15 +262,15 @@ def _finish(target: Path, wanted: Callable[[Journal], bool]) -> bool:
 
 
 def recover(path: str | os.PathLike[str]) -> bool:
-    """Finish what a run was publishing when it was interrupted, and say whether there was anything to finish.
+    """Finish publishing for a run that was interrupted, and return whether there was anything to finish.
 
-    Readers never do this, for they change nothing. The next writer does, so there is seldom a need to call it: where
-    `open` says so, or before others look at the files themselves. A run that broke off while it was still writing is
-    left as it is, for `resume=True` or `discard`.
+    Readers never do this, because they change nothing. The next writer does, so you rarely need to call it: when `open`
+    says so, or before other programs look at the files. A run that was interrupted while it was still writing is left
+    as it is, for `resume=True` or `discard`.
 
     Raises:
-        StorageError: What the run has left is not sound, belongs to another user, or to a state of the dataset that is
-            no longer there. Nothing was touched.
+        StorageError: What the run left is damaged, belongs to another user, or belongs to an earlier state of the
+            dataset. Nothing was changed.
 
     >>> import recordkit as rk, tempfile
     >>> path = f"{tempfile.mkdtemp()}/train"
@@ -287,8 +287,8 @@ def publishing(target: Path, *, wait: float = WAIT) -> Iterator[None]:
     """Keep others from publishing or changing the same target inside the block.
 
     Raises:
-        TargetBusyError: Another process is at it, and was not done in time.
-        StorageError: The staging folder is none of ours.
+        TargetBusyError: Another process is doing that, and did not finish in time.
+        StorageError: The staging folder was not made by recordkit.
     """
     staging = staging_of(target)
     with changing_target(target, wait=wait):
@@ -307,10 +307,10 @@ def publishing(target: Path, *, wait: float = WAIT) -> Iterator[None]:
 
 
 def pending(target: Path) -> Journal | None:
-    """Return the journal of a run that was publishing a target, or is just now. Nothing is changed.
+    """Return the journal of a run that is publishing a target, or was interrupted. This changes nothing.
 
     Raises:
-        StorageError: Until it is finished there is neither the old state under the name nor the new one.
+        StorageError: The target is in neither the old state nor the new one until the run is finished.
     """
     journal = Journal.load(target, reading=True)
     if journal is None:

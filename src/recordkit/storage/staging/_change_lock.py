@@ -1,8 +1,8 @@
-"""Changes: one at a time to the files of a folder and to what is kept beside them, whatever process makes it.
+"""The change lock: only one process at a time changes the files of a folder and their side files.
 
-The folder itself is locked, so that no file has to be there for it and none stays behind; where a file system cannot
-lock folders, a file in the side folder is, while somebody changes something. Reading needs no lock. A dataset that is
-replaced as a whole takes its lock with it: whoever waited for it looks again under the name.
+The lock is on the folder itself, so that it needs no file and leaves none; if a file system cannot lock folders, it is
+on a file in the side folder, which exists only during a change. Reading needs no lock. A dataset that is replaced as a
+whole takes its lock with it: a process that waited for it checks the path again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-WAIT = 30.0  # seconds, many times what it takes to publish something
+WAIT = 30.0  # seconds; publishing takes much less
 _held = threading.local()
 
 
@@ -52,13 +52,13 @@ class _FolderLock(Lock):
 
 @contextmanager
 def changing(folder: Path, *, wait: float = WAIT) -> Iterator[None]:
-    """Keep others from changing the files of a folder, and what is beside them, inside the block.
+    """Keep others from changing the files of a folder and their side files inside the block.
 
-    The block may hold another one for the same folder.
+    Blocks for the same folder may be nested.
 
     Raises:
-        TargetBusyError: Somebody else is changing them, and was not done in time.
-        StorageError: Nothing can be changed there.
+        TargetBusyError: Another process is changing them, and did not finish in time.
+        StorageError: The folder cannot be written to.
     """
     held: set[Path] = _held.__dict__.setdefault("folders", set())
     if folder in held:
@@ -84,7 +84,7 @@ def _lock(folder: Path, wait: float) -> Lock:
         return _FolderLock(folder, folder, wait=wait)
     except _CannotLockError:
         pass
-    side = folder / SIDE  # NFS locks only what can be written to
+    side = folder / SIDE  # NFS locks only files that are open for writing
     if side.is_symlink():
         message = f"{side}: expected a folder, found a link\n  Nothing is written through it. Put the folder there."
         raise StorageError(message, path=str(side))
@@ -92,7 +92,7 @@ def _lock(folder: Path, wait: float) -> Lock:
 
 
 def changing_target(target: Path, *, wait: float = WAIT) -> AbstractContextManager[None]:
-    """Do the same for the folder of a target, if the target is there: a new one is nobody else's yet."""
+    """Do the same for the folder of a target if the target exists; nobody else uses a new one yet."""
     if target.is_dir():
         return changing(target, wait=wait)
     return changing(target.parent, wait=wait) if target.is_file() else nullcontext()

@@ -1,8 +1,8 @@
-"""Journal: what a run is publishing, written down before it is done, so that it can be finished after a crash.
+"""The journal: what a run is about to publish, written first, so that it can be completed after a crash.
 
-It lies in the staging folder beside the target, and comes from strangers as all else there does. So it may only name
-files of its own staging folder, and the places where this kind of run puts its files. And it is bound to what lay under
-the name when it was written: where something else lies there now, it is obeyed by nobody.
+It is in the staging folder next to the target, and is as untrusted as everything else there. So it may only name files
+of its own staging folder, and the places where this kind of run puts its files. And it is bound to the target as it was
+when the journal was written: if something else is there now, nobody follows it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Kind = Literal["folder", "file", "append", "extend"]
 State = Literal["old", "between", "new", "other"]
 
-FORMAT: Final = 2  # the first one had no number, and was bound to nothing
+FORMAT: Final = 2  # the first format had no number, and was bound to nothing
 NAME: Final = "publish.json"
 MANIFEST: Final = "manifest.json"
 _RECORDS: Final = re.compile(r"(part-\d{5,}-of-\d{5,}/data/)(shard-\d{5,})(\.tfrecord(?:\.gz)?)")
@@ -74,7 +74,7 @@ DECLARED: Final = declare.Declared(
 
 @dataclass(frozen=True)
 class Facts:
-    """What tells the content of a target from others: a size, and a checksum."""
+    """A fingerprint of the content of a target: a size and a checksum."""
 
     size: int
     crc32c: str
@@ -82,16 +82,16 @@ class Facts:
 
 @dataclass(frozen=True)
 class Journal:
-    """What is to be renamed, in this order.
+    """The renames to do, in this order.
 
     Attributes:
         kind: What is published.
-        moves: From where in the staging folder to where: in `final/` for a folder, else beside the target.
-        manifest: The CRC of the new manifest, by which a target that was published is known.
-        overwrite: Whether an old target may go.
-        old: What lies under the name before; None if nothing does.
-        new: What a lone file is afterwards.
-        swapping: That the old target is being moved away by two renames.
+        moves: Pairs of a path in the staging folder and its goal: in `final/` for a folder, else next to the target.
+        manifest: The CRC of the new manifest, which identifies a published target.
+        overwrite: Whether an old target may be replaced.
+        old: The target before; None if there is none.
+        new: A lone file afterwards.
+        swapping: Whether the old target is being replaced with two renames.
     """
 
     kind: Kind
@@ -104,14 +104,14 @@ class Journal:
 
     @classmethod
     def load(cls, target: Path, *, reading: bool = False) -> Journal | None:
-        """Return the journal in a target's staging folder, None if nothing was being published.
+        """Load the journal in a target's staging folder; None if nothing was being published.
 
         Args:
             target: The folder or file.
-            reading: Pass over one that belongs to another user, and say so; nothing is done that it says.
+            reading: Ignore a journal that belongs to another user, with a warning.
 
         Raises:
-            StorageError: It is none of ours, or names what such a run has nothing to do with.
+            StorageError: It was not written by recordkit, or names files that such a run does not touch.
         """
         staging = staging_of(target)
         path = staging / NAME
@@ -136,7 +136,7 @@ class Journal:
         return journal
 
     def save(self, target: Path, *, sync: bool) -> None:
-        """Write the journal, so that it lasts."""
+        """Write the journal."""
         value = {"format": FORMAT, **asdict(self)}
         filesystems.replace_file(staging_of(target) / NAME, json.dumps(value, indent=1).encode(), sync=sync)
 
@@ -152,11 +152,11 @@ class Journal:
         return [(staging / source, base / goal) for source, goal in self.moves]
 
     def shards(self) -> set[str]:
-        """Return the names of the record files that it is about."""
+        """Return the names of the record files it publishes."""
         return {goal.rpartition("/")[2] for source, goal in self.moves if _RECORDS.fullmatch(source)}
 
     def _explain_names(self, target: Path) -> str | None:
-        """Return what is wrong with the names in it; None if this kind of run makes just such moves."""
+        """Return what is wrong with its names; None if this kind of run makes exactly these moves."""
         root = {"folder": "final/", "append": f"{target.name}/"}.get(self.kind, "")
         side = f"{root}{SIDE}/"
         allowed: dict[str, str] = {}
@@ -197,7 +197,7 @@ class Journal:
         return "swapping: expected false, found true" if self.swapping and self.kind != "folder" else None
 
     def _explain_links(self, target: Path) -> str | None:
-        """Return where something else than a file or a folder lies in the way of the moves."""
+        """Return what is in the way of the moves other than files and folders; None if nothing is."""
         staging = staging_of(target)
         outer = {staging, target.parent}
         folders = {folder for pair in self.paths(target) for path in pair for folder in up_to(path.parent, outer)}
@@ -212,7 +212,7 @@ class Journal:
                 return f"expected a file, found a link or something else: {path}"
         return None
 
-    # --- What lies under the name
+    # --- The state of the target
 
     def is_published(self, target: Path) -> bool:
         """Tell whether the manifest of the target is the new one."""
@@ -227,7 +227,7 @@ class Journal:
         return f"{_core.crc32c(data):08x}" == self.manifest
 
     def state(self, target: Path) -> State:
-        """Return which state of its target lies under the name: `other` if something else does."""
+        """Return the state of its target: `other` if something else is there."""
         try:
             return self._lone_state(target) if self.lone else self._folder_state(target)
         except OSError:
@@ -247,7 +247,7 @@ class Journal:
         return all(source.exists() or goal.exists() for source, goal in self.paths(target))
 
     def _is_in_the_way(self, target: Path) -> bool:
-        """Tell whether there are files that are not those of the append."""
+        """Tell whether there are files that do not belong to the append."""
         manifest = Manifest.load(manifest_of(target, lone=False))
         known = {shard.name for shard in manifest.shards} if manifest is not None else set()
         records = [goal for goal in self.shards() if (target / goal).exists()]
@@ -276,7 +276,7 @@ class Journal:
         return "between" if any(path.exists() for path in rest) else "new"
 
     def stale(self, target: Path) -> StorageError:
-        """Return the error for a target that is not what the journal was written for."""
+        """Return the error for a target that has changed since the journal was written."""
         message = (
             f"{target}: a run that was publishing this was interrupted, and what lies here has changed since\n"
             f"  Nothing was touched. To remove what that run has left: recordkit.discard({str(target)!r})."
@@ -292,7 +292,7 @@ class Journal:
 
 
 def lacks_side_files(path: Path) -> Journal | None:
-    """Return the journal of a lone file that is the new one already, while what belongs beside it is still staged."""
+    """Return the journal of a lone file that is in place already, while its side files are still staged."""
     target = Path(os.path.abspath(path))  # noqa: PTH100 - links keep their names
     journal = Journal.load(target, reading=True)
     if journal is None or not journal.lone or journal.paths(target)[0][0].exists():
@@ -301,7 +301,7 @@ def lacks_side_files(path: Path) -> Journal | None:
 
 
 def lone_manifest(path: Path) -> Path:
-    """Return where the manifest of a lone file is: in the staging folder, if it is still to be put beside the file."""
+    """Return where the manifest of a lone file is: in the staging folder, if it has not been moved yet."""
     staged = staging_of(path) / MANIFEST
     if staged.is_file() and (journal := lacks_side_files(path)) is not None and journal.is_in(staged):
         return staged
@@ -312,14 +312,14 @@ def lone_manifest(path: Path) -> Path:
 
 
 def is_free(target: Path) -> bool:
-    """Tell whether nothing, or an empty folder, is under a name."""
+    """Tell whether there is nothing, or only an empty folder, at a path."""
     if not os.path.lexists(target):
         return True
     return target.is_dir() and not target.is_symlink() and not any(target.iterdir())
 
 
 def folder_facts(target: Path) -> Facts | None:
-    """Return what tells a dataset from others: its manifest, and those of what was changed beside it."""
+    """Fingerprint a dataset by its manifest and those of its overlays."""
     where = manifest_of(target, lone=False)
     overlays = where.parent / "overlays"
     size = crc = 0
@@ -336,7 +336,7 @@ def folder_facts(target: Path) -> Facts | None:
 
 
 def file_facts(path: Path, size: int) -> Facts | None:
-    """Return what tells the first `size` bytes of a file from others; None if there are fewer."""
+    """Fingerprint the first `size` bytes of a file; None if there are fewer."""
     crc, left = 0, size
     with path.open("rb", buffering=0) as file:
         while left and (piece := file.read(min(left, _PIECE))):
@@ -345,7 +345,7 @@ def file_facts(path: Path, size: int) -> Facts | None:
 
 
 def sampled_facts(path: Path) -> Facts:
-    """Return what tells a file that is to be replaced from others, of a large one by many pieces all over it."""
+    """Fingerprint a file that is to be replaced; a large one by many pieces from all over it."""
     size, crc = path.stat().st_size, 0
     with path.open("rb", buffering=0) as file:
         if size <= _SAMPLES * _SAMPLE:
@@ -359,9 +359,9 @@ def sampled_facts(path: Path) -> Facts:
 
 
 def _is_begun(target: Path, size: int, source: Path) -> bool:
-    """Tell whether what is behind `size` bytes of a file came of a copy of `source` that was not finished.
+    """Tell whether the bytes after the first `size` are an unfinished copy of `source`.
 
-    After a loss of power it may have zeros in it.
+    After a power failure, it may contain zeros.
     """
     with target.open("rb", buffering=0) as file, source.open("rb", buffering=0) as more:
         file.seek(size)
@@ -373,7 +373,7 @@ def _is_begun(target: Path, size: int, source: Path) -> bool:
 
 
 def up_to(folder: Path, outer: set[Path]) -> Iterator[Path]:
-    """Yield a folder and those above it, up to one of some outer ones."""
+    """Yield a folder and its parents, up to one of the outer folders."""
     while folder not in outer:
         yield folder
         folder = folder.parent

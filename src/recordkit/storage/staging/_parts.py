@@ -1,15 +1,17 @@
-"""Staging: the hidden sibling in which a target is made, and what a run that broke off has left there.
+"""Staging: the hidden folder next to a target in which it is made, and what an interrupted run left there.
 
-.train.recordkit/
-parts.lock               shared by the writers of several parts; held by whoever publishes or removes all of them
-part-00000-of-00001/     one writer's work; several writers may each do a part
-lock                   held while the writer lives
-helpers                shared by processes that make shards for it
-run.json               what was asked for, so that resuming does the same
-shard-00000.json       written last: the shard is finished and on the disk
-data/shard-00000.*     the records, their index, their quarantine
-done.json              the part is complete
-publish.json, final/     while it is being published: see _publish.py
+What it contains:
+
+    .train.recordkit/
+      parts.lock               shared by the writers of several parts; exclusive while all are published or removed
+      part-00000-of-00001/     one writer's work; several writers may each do a part
+        lock                   held while the writer lives
+        helpers                shared by the processes that make shards for it
+        run.json               the arguments, so that resuming does the same
+        shard-00000.json       written last: the shard is finished and on disk
+        data/shard-00000.*     the records, their index, their quarantine
+        done.json              the part is complete
+      publish.json, final/     while it is being published: see _journal.py
 """
 
 from __future__ import annotations
@@ -36,17 +38,17 @@ if TYPE_CHECKING:
 _ALL: Final = "parts.lock"
 _ADVICE: Final = "Remove the unfinished run with recordkit.discard."
 _RUN: Final = declare.Declared("run of a writer", declare.table(declare.anything), _ADVICE)
-_NAMES: Final = ("name", "split")  # in a run, of sets of shards
+_NAMES: Final = ("name", "split")  # in run.json: names of sets of shards
 _SHARD: Final = declare.Declared("entry of a finished shard", SHARD, _ADVICE)
 _STAGED: Final = re.compile(r"shard-\d{5,}\.tfrecord(\.gz)?")
 _PART: Final = re.compile(r"part-(\d{5,})-of-(\d{5,})")
 
 
 def check_folder(staging: Path, *inner: Path) -> None:
-    """Raise if a staging folder, one in it, or the lock there, is not what a writer of ours makes.
+    """Check that a staging folder, folders in it, and their locks are such as recordkit's writers make.
 
     Raises:
-        StorageError: There is a link or something else in its place, or it belongs to another user.
+        StorageError: One of them is a link or something else, or belongs to another user.
     """
     for folder in (staging, *inner):
         try:
@@ -78,32 +80,32 @@ def _owner(path: Path) -> int | None:
 
 
 def is_foreign(staging: Path) -> bool:
-    """Tell whether a staging folder belongs to another user. The system's own one is trusted with all else, too."""
+    """Tell whether a staging folder belongs to another user. root is trusted: it can do anything else, too."""
     owner = _owner(staging)
     if owner in (None, os.geteuid(), 0):
         return False
     import tempfile  # here, because importing it takes long and this is rare
 
-    # Some network file systems give all files to one user, whoever makes them.
+    # On some network file systems, all files belong to one user.
     with suppress(OSError), tempfile.TemporaryFile(dir=staging.parent) as file:
         return os.fstat(file.fileno()).st_uid != owner
     return True
 
 
 class Lock:
-    """A file that one process at a time can hold; the system lets go of it when the process ends, however it does.
+    """A file that one process at a time can lock. The system releases it when the process ends in any way.
 
-    Nothing depends on what is in the file, on its times, or on whether the process that it names is alive.
+    Nothing depends on the content or times of the file, or on whether the process named in it is alive.
 
     Args:
         path: The file.
-        target: What it is for, to name in errors.
-        wait: How many seconds to wait for somebody else.
-        root: A folder above it that is not made if it has gone; all below are.
-        shared: Whether others that share it too may hold it at the same time.
+        target: What it protects, to name in errors.
+        wait: How many seconds to wait for other processes.
+        root: A folder above it that must exist; folders below that are created.
+        shared: Whether several processes may hold it at the same time, if all of them share it.
 
     Raises:
-        TargetBusyError: Somebody else has it.
+        TargetBusyError: Another process holds it.
     """
 
     def __init__(
@@ -123,20 +125,20 @@ class Lock:
             pause = min(2 * pause, 0.05)
         if shared:
             return
-        with suppress(OSError):  # only words for others to read
+        with suppress(OSError):  # only for people to read
             facts = os.fstat(self._descriptor)
             if stat.S_ISREG(facts.st_mode) and facts.st_nlink == 1:
                 os.pwrite(self._descriptor, f"process {os.getpid()} on {os.uname().nodename}".encode(), 0)
 
     def _taken_by(self) -> str | None:
-        """Take the lock, or return who has it."""
+        """Acquire the lock, or return who holds it."""
         while True:
             self._descriptor = self._opened()
             try:
                 fcntl.flock(self._descriptor, self._how)
             except (BlockingIOError, PermissionError):
                 owner = ""
-                with suppress(OSError):  # a folder has no words in it
+                with suppress(OSError):  # a folder has no content
                     owner = os.pread(self._descriptor, 200, 0).decode(errors="replace")
                 self.release()
                 return owner or "another process"
@@ -148,7 +150,7 @@ class Lock:
             self.release()
 
     def _refused(self, error: OSError) -> None:
-        """Go on without a lock."""
+        """Continue without a lock."""
         filesystems.say_once(
             f"{self._path.parent}: this file system has no locks (flock: {os.strerror(error.errno or 0)})\n"
             "  Two that write at once are not kept from each other here: see to it that only one does."
@@ -179,15 +181,15 @@ class Lock:
             return False
 
     def release(self) -> None:
-        """Let go."""
+        """Release the lock."""
         if self._descriptor >= 0:
             descriptor, self._descriptor = self._descriptor, -1
-            with suppress(OSError):  # nothing was written that could be lost
+            with suppress(OSError):  # nothing was written, so nothing can be lost
                 os.close(descriptor)
 
     def remove(self) -> None:
-        """Let go, and leave no file."""
-        # While it is held nobody else removes it. Another one may be in its place, with all around it.
+        """Release the lock and remove its file."""
+        # Nobody else removes it while it is held. The whole folder may have been replaced, with another lock in it.
         if self.held and not self._path.is_dir():
             with suppress(OSError):
                 self._path.unlink()
@@ -201,13 +203,13 @@ class Part:
         target: The folder or file.
         number: Which of the parts it is.
         total: How many there are.
-        sync: Whether what is finished lasts.
-        mode: The permissions of the files that it is made of; None for new ones.
+        sync: Whether to sync finished shards to disk.
+        mode: The permissions of the files it is made of; None for the default.
         gaps: Whether shards are made in any order, so that one may be finished before those with lower numbers.
-        lock: One that covers this part already.
+        lock: A lock that already covers this part.
 
     Raises:
-        TargetBusyError: Another writer has it.
+        TargetBusyError: Another writer has this part.
     """
 
     def __init__(
@@ -233,9 +235,9 @@ class Part:
         self.data = self.folder / "data"
         check_folder(self.staging, self.folder, self.data)
         self._check_totals()
-        # What is made of files that others may not read is not theirs to read while it is made.
+        # Files made from private ones must be private while they are made, too.
         filesystems.make_folder(self.staging, sync=False, mode=mode)
-        # The names of these folders need not last before there is something in them that does: see `add`.
+        # These folders need not be synced before they contain something that is: see `add`.
         filesystems.make_folder(self.folder, sync=False)
         self._locks = [lock] if lock is not None else self._own_locks()
         filesystems.make_folder(self.data, sync=False)
@@ -251,7 +253,7 @@ class Part:
         return locks
 
     def _check_totals(self) -> None:
-        # One of the others is enough, for it was held against the rest; all are too many for each to look at.
+        # One other part is enough, because it was compared with the rest; looking at all of them would take too long.
         total = _total_of_any(self.staging)
         if total not in (None, self.total):
             message = (
@@ -262,7 +264,7 @@ class Part:
 
     @property
     def run(self) -> dict[str, Any] | None:
-        """What was asked for when this part was begun; None if it was not."""
+        """The arguments with which this part was begun; None if it was not."""
         return load_run(self.folder)
 
     @run.setter
@@ -272,7 +274,7 @@ class Part:
     @property
     def shards(self) -> tuple[Shard, ...]:
         """The finished shards, in order."""
-        # Nobody else can finish or remove one: what was read is remembered.
+        # Nobody else can finish or remove shards, so they are read once.
         if self._finished is None:
             self._finished = finished_shards(self.folder, gaps=self.gaps)
         numbers = sorted(self._finished)
@@ -281,14 +283,14 @@ class Part:
         return tuple(self._finished[number] for number in numbers)
 
     def look_again(self) -> None:
-        """Take notice that others may have finished shards of this part."""
+        """Forget which shards are finished: helpers may have finished more."""
         self._finished = None
 
     def check_held(self) -> None:
-        """Raise if somebody has taken the staging folder away from under this writer.
+        """Check that the staging folder still belongs to this writer.
 
         Raises:
-            TargetBusyError: They have.
+            TargetBusyError: Somebody else has removed it.
         """
         if not all(lock.held for lock in self._locks):
             message = (
@@ -298,7 +300,7 @@ class Part:
             raise TargetBusyError(message, path=str(self.target))
 
     def add(self, shard: Shard) -> None:
-        """Say that a shard is finished. Its files are on the disk already."""
+        """Record that a shard is finished. Its files are on disk already."""
         self.check_held()
         if not self._lasts:
             for folder in (self.staging.parent, self.staging):
@@ -322,17 +324,17 @@ class Part:
             filesystems.remove_file(self.folder / "done.json")
 
     def drop_unfinished(self) -> None:
-        """Remove what belongs to no finished shard."""
+        """Remove files that belong to no finished shard."""
         kept = {shard.name.split(".")[0] for shard in self.shards}
         for path in filesystems.children(self.data):
             if path.name.split(".")[0] not in kept:
                 filesystems.remove_file(path)
 
     def clear(self) -> None:
-        """Remove all that an earlier run has left of this part."""
+        """Remove everything that an earlier run left in this part."""
         self._finished = None
-        # What says that a shard is finished goes first, the last shard's before all, so that at no moment there is one
-        # without its shard, or without those before it, or without what was asked for.
+        # Remove the JSON files first, from the last shard down to run.json, so that at no moment an entry exists
+        # without its shard, without the entries before it, or without run.json.
         claims = [path for path in reversed(filesystems.children(self.folder)) if path.suffix == ".json"]
         for path in claims:
             filesystems.remove_file(path)
@@ -345,14 +347,14 @@ class Part:
         if self.total == 1:
             put_away(self.staging, sync=self.sync)
         else:
-            # Another part may be beginning at this moment: what is not empty is not ours alone.
+            # Another part may be starting at this moment: a folder that is not empty has other users.
             filesystems.remove_tree(self.folder)
             filesystems.remove_empty(self.staging)
 
     def give_up(self) -> None:
-        """Leave finished shards to whoever resumes, and nothing else."""
+        """Keep finished shards for resuming, and remove everything else."""
         try:
-            # While it is being published, shards are elsewhere: whoever comes next takes them back or finishes it.
+            # While it is being published, shards are elsewhere: the next writer takes them back or finishes.
             publishing = (self.staging / "publish.json").exists()
             if not publishing and not finished_shards(self.folder, gaps=self.gaps) and self.staging.exists():
                 self.abandon()
@@ -360,13 +362,13 @@ class Part:
             self.release()
 
     def release(self) -> None:
-        """Let others work on it."""
+        """Release the locks."""
         for lock in self._locks:
             lock.release()
 
 
 def claim_parts(target: Path, numbers: Iterable[int], total: int, *, sync: bool = True) -> list[Part]:
-    """Return parts, all of them or none. One lock covers them, however many there are.
+    """Claim parts, all of them or none, with a single lock.
 
     Raises:
         TargetBusyError: Another writer has one of them.
@@ -392,10 +394,10 @@ def part_folders(staging: Path) -> list[Path]:
 
 
 def _total_of_any(staging: Path) -> int | None:
-    """Return of how many parts one that was begun is; None if there is none."""
+    """Return the total number of parts, from the name of any part; None if there is none."""
     if not staging.is_dir():
         return None
-    # Of thousands the first that comes is enough.
+    # There may be thousands; the first one found is enough.
     with filesystems.telling(staging, "listing the folder"), os.scandir(staging) as entries:
         name = next((entry.name for entry in entries if _PART.fullmatch(entry.name)), None)
     return None if name is None else int(name.rpartition("-of-")[2])
@@ -405,8 +407,8 @@ def finished_shards(folder: Path, *, gaps: bool = False) -> dict[int, Shard]:
     """Return the finished shards of a part by their numbers.
 
     Args:
-        folder: The part's.
-        gaps: Whether to return all of them; else those before the first that is not there as it should be.
+        folder: The folder of the part.
+        gaps: Whether to return all of them; otherwise only those before the first gap.
     """
     shards: dict[int, Shard] = {}
     listed = (path for path in filesystems.children(folder) if path.match("shard-*.json"))
@@ -436,18 +438,18 @@ def _is_there(data: Path, shard: Shard) -> bool:
 
 
 def put_away(staging: Path, *, sync: bool = True) -> None:
-    """Remove a staging folder, at once as far as anyone can see."""
+    """Remove a staging folder, in one step as far as others can see."""
     away = staging.with_name(f"{staging.name}.old")
     filesystems.remove_tree(away)
     if os.path.lexists(staging):
         filesystems.rename(staging, away)
-        # Before anything in it goes: half of it must not come back under the old name.
+        # Sync before removing anything in it: half of it must not reappear under the old name.
         filesystems.sync_folder(staging.parent, sync=sync)
         filesystems.remove_tree(away)
 
 
 def number_of(shard: Shard) -> int:
-    """Return the number that a shard has until all are there."""
+    """Return the number of a staged shard."""
     return int(shard.name.split(".")[0].removeprefix("shard-"))
 
 
@@ -456,7 +458,7 @@ def _json(value: Any) -> bytes:
 
 
 def load_run(folder: Path) -> dict[str, Any] | None:
-    """Return what was asked for when the part in a folder was begun; None if it was not."""
+    """Return the arguments with which the part in a folder was begun; None if it was not."""
     run = _load(_RUN, folder / "run.json")
     for name in _NAMES:
         if run is not None and run.get(name) is not None:
