@@ -12,7 +12,7 @@ from recordkit.dtypes import BYTES, COMPLEXES
 from recordkit.errors import SchemaError
 from recordkit.wording import listed, nearest
 
-from ._nodes import Compare, Every, Flag, Length, Literal, Missing, Name, Not, Some, Values
+from ._nodes import And, Compare, Flag, Length, Literal, Missing, Name, Not, Or, ValueList
 from ._times import comparable_units, instant, span
 from ._tokens import pointed, syntax_error
 
@@ -131,7 +131,7 @@ class Checker:
 
     def check(self, tree: Condition) -> None:
         """Raise `SchemaError` at the first thing that makes no sense."""
-        if isinstance(tree, Every | Some):
+        if isinstance(tree, And | Or):
             for part in tree.parts:
                 self.check(part)
         elif isinstance(tree, Not):
@@ -173,7 +173,7 @@ class Checker:
     def _kind(self, operand: Operand) -> Kind:
         if isinstance(operand, Literal):
             return kind_of_value(operand.value)
-        assert not isinstance(operand, Values)
+        assert not isinstance(operand, ValueList)
         self._known(operand.name, operand.at)
         kind = self._kind_of(operand.name)
         if isinstance(operand, Name):
@@ -194,7 +194,7 @@ class Checker:
 
     def _compare(self, tree: Compare) -> None:
         left = self._one(tree.left)
-        if isinstance(tree.right, Values):
+        if isinstance(tree.right, ValueList):
             for item in tree.right.items:
                 self._pair(tree.left, left, "==", item, kind_of_value(item.value))
         elif tree.op == "in":

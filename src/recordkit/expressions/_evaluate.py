@@ -8,7 +8,7 @@ import numpy as np
 
 from recordkit.columns import BytesColumn, Ragged
 
-from ._nodes import Compare, Every, Flag, Length, Literal, Missing, Name, Not, Operand, Some, Values
+from ._nodes import And, Compare, Flag, Length, Literal, Missing, Name, Not, Operand, Or, ValueList
 from ._numbers import FLIPPED, UFUNCS, compare_numbers
 from ._strings import characters, compare_strings, contains, marked
 from ._times import compare_times
@@ -36,10 +36,10 @@ def truth(tree: Condition, batch: Batch) -> Truth:
     if isinstance(tree, Not):
         yes, no = truth(tree.part, batch)
         return Truth(no, yes)
-    if isinstance(tree, Every | Some):
+    if isinstance(tree, And | Or):
         parts = [truth(part, batch) for part in tree.parts]
         every, some = np.logical_and.reduce, np.logical_or.reduce
-        first, second = (every, some) if isinstance(tree, Every) else (some, every)
+        first, second = (every, some) if isinstance(tree, And) else (some, every)
         return Truth(first([part.yes for part in parts]), second([part.no for part in parts]))
     if isinstance(tree, Missing):
         valid = batch.valid(tree.name)
@@ -62,7 +62,7 @@ def _flag(tree: Flag, batch: Batch) -> NDArray[np.bool_]:
 
 def _compare(tree: Compare, batch: Batch) -> NDArray[np.bool_]:
     left = _side(tree.left, batch)
-    if isinstance(tree.right, Values):
+    if isinstance(tree.right, ValueList):
         hit = np.zeros(len(batch), np.bool_)
         for item in tree.right.items:
             hit |= _compare_sides("==", left, item.value)

@@ -29,14 +29,14 @@ class Literal(NamedTuple):
     at: Span
 
 
-class Values(NamedTuple):
+class ValueList(NamedTuple):
     """A list of values, to the right of `in`."""
 
     items: tuple[Literal, ...]
     at: Span
 
 
-Operand: TypeAlias = "Name | Length | Literal | Values"
+Operand: TypeAlias = "Name | Length | Literal | ValueList"
 
 
 class Flag(NamedTuple):
@@ -66,16 +66,16 @@ class Not(NamedTuple):
     part: Condition
 
 
-class Every(NamedTuple):
+class And(NamedTuple):
     """Conditions joined by `and`."""
 
     parts: tuple[Condition, ...]
 
 
-class Some(NamedTuple):
+class Or(NamedTuple):
     """Conditions joined by `or`."""
 
     parts: tuple[Condition, ...]
 
 
-Condition: TypeAlias = "Flag | Missing | Compare | Not | Every | Some"
+Condition: TypeAlias = "Flag | Missing | Compare | Not | And | Or"

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import NoReturn
 
-from ._nodes import Compare, Condition, Every, Flag, Length, Literal, Missing, Name, Not, Operand, Some, Span, Values
+from ._nodes import And, Compare, Condition, Flag, Length, Literal, Missing, Name, Not, Operand, Or, Span, ValueList
 from ._tokens import KEYWORDS, Token, arithmetic, syntax_error, tokens
 
 LONGEST = 4096
@@ -47,7 +47,7 @@ def names_in(tree: Condition) -> tuple[str, ...]:
     >>> names_in(parse("b < 3 or a in [1] or b is none"))
     ('b', 'a')
     """
-    if isinstance(tree, Every | Some):
+    if isinstance(tree, And | Or):
         found = [name for part in tree.parts for name in names_in(part)]
     elif isinstance(tree, Not):
         found = list(names_in(tree.part))
@@ -103,7 +103,7 @@ class _Parser:
         """Return a node as a condition; an operand is one only if it can be true or false."""
         if isinstance(node, Name) or (isinstance(node, Literal) and isinstance(node.value, bool)):
             return Flag(node)
-        if isinstance(node, Length | Literal | Values):
+        if isinstance(node, Length | Literal | ValueList):
             self._fail("this is a value, and no condition", node.at, "Compare it with something: label > 3")
         return node
 
@@ -114,7 +114,7 @@ class _Parser:
         parts = [self._condition(first)]
         while self._took("or"):
             parts.append(self._condition(self._all()))
-        return Some(tuple(parts))
+        return Or(tuple(parts))
 
     def _all(self) -> Condition | Operand:
         first = self._no()
@@ -123,7 +123,7 @@ class _Parser:
         parts = [self._condition(first)]
         while self._took("and"):
             parts.append(self._condition(self._no()))
-        return Every(tuple(parts))
+        return And(tuple(parts))
 
     def _no(self) -> Condition | Operand:
         token = self._token
@@ -146,7 +146,7 @@ class _Parser:
             left = right
         if not parts:
             return left
-        return parts[0] if len(parts) == 1 else Every(tuple(parts))
+        return parts[0] if len(parts) == 1 else And(tuple(parts))
 
     def _operator(self, sign: Token) -> str:
         """Return an operator that starts with this token: a sign, "in", "not in", "is" or "is not"."""
@@ -157,7 +157,7 @@ class _Parser:
         return "is not" if sign.text == "is" and self._took("not") else sign.text
 
     def _side(self, node: Condition | Operand, sign: Token) -> Operand:
-        if isinstance(node, Name | Length | Literal | Values):
+        if isinstance(node, Name | Length | Literal | ValueList):
             return node
         self._fail("a condition cannot be compared", sign.at, "Join conditions with and, or, not.")
 
@@ -170,7 +170,7 @@ class _Parser:
         if any(nones):
             return self._none(left if nones[1] else right, op, at[0])
         for side in (left, right):
-            if isinstance(side, Values):
+            if isinstance(side, ValueList):
                 self._fail("a list is for in only", side.at, "As in: label in [1, 2]")
         return Compare(left, op, right)
 
@@ -185,7 +185,7 @@ class _Parser:
     def _member(self, left: Operand, op: str, right: Operand) -> Condition:
         if isinstance(right, Literal | Length):
             self._fail("in needs a list or a field to look in", right.at, 'As in: label in [1, 2], "cat" in caption')
-        if isinstance(left, Values):
+        if isinstance(left, ValueList):
             self._fail("a list stands to the right of in", left.at, "As in: label in [1, 2]")
         if isinstance(left, Literal) and left.value is None:
             self._fail("none is never in anything", left.at, "Write: is none, or is not none.")
@@ -250,17 +250,17 @@ class _Parser:
         assert isinstance(value, bool | int | float | str | bytes)
         return Literal(value, at)
 
-    def _list(self, start: Token) -> Values:
+    def _list(self, start: Token) -> ValueList:
         items = []
         while not self._is("]"):
             items.append(self._item(self._operand()))
             if not self._took(",") and not self._is("]"):
                 self._unexpected(", or ]")
-        return Values(tuple(items), (start.at[0], self._take().at[1]))
+        return ValueList(tuple(items), (start.at[0], self._take().at[1]))
 
     def _item(self, node: Condition | Operand) -> Literal:
         if not isinstance(node, Literal):
-            at = node.at if isinstance(node, Name | Length | Values) else self._tokens[self._next - 1].at
+            at = node.at if isinstance(node, Name | Length | ValueList) else self._tokens[self._next - 1].at
             self._fail("a list holds values only", at, 'As in: [1, 2] or ["cat", "dog"]')
         if node.value is None:
             self._fail("none cannot be in a list", node.at, "Write: label in [1, 2] or label is none")
@@ -269,13 +269,13 @@ class _Parser:
     def _parentheses(self, start: Token) -> Condition | Operand:
         """Return what is in parentheses: a condition, one operand, or a list."""
         if self._is(")"):
-            return Values((), (start.at[0], self._take().at[1]))
+            return ValueList((), (start.at[0], self._take().at[1]))
         node = self._any()
         if self._is(","):
             items = [self._item(node)]
             while self._took(",") and not self._is(")"):
                 items.append(self._item(self._operand()))
-            node = Values(tuple(items), (start.at[0], self._token.at[1]))
+            node = ValueList(tuple(items), (start.at[0], self._token.at[1]))
         if not self._took(")"):
             self._unexpected(")", f"It closes the ( at character {start.at[0] + 1}.")
         return node

@@ -1,7 +1,7 @@
 """The schema: names, dtypes and shapes of a dataset's fields, and how each is stored.
 
 A type is a dtype, then dimensions, then `?` if the field may be missing: `int64`, `float32[768]`, `uint8[?,?,3]?`.
-How each is stored is written down in docs/format/schema.md. Nothing here knows files: chunks of records come and go.
+docs/format/schema.md says how each is stored. Nothing here knows files: chunks of records go in and out.
 
 >>> schema = Schema({"id": "int64", "tokens": "int64[?]", "note": "string?"})
 >>> batch = schema.decode(schema.encode({"id": [1, 2], "tokens": [[3, 4], []], "note": [None, "seen"]}))

@@ -1,7 +1,7 @@
-"""Errors: how a schema's errors are made, in one place.
+"""Errors: the one place that words a schema's errors.
 
-A check that finds a value unfit seldom knows where the value came from. It raises `Misfit`, which holds what was found
-and what to do about it; a caller that knows the field and the row makes a `SchemaError` of it.
+A check that finds a bad value seldom knows where it came from. It raises `Misfit`, which holds what was found and what
+to do about it; a caller that knows the field and the row turns that into a `SchemaError`.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 class Misfit(Exception):  # noqa: N818  (a finding, on its way to becoming a SchemaError)
-    """A value that does not fit its field, before it is known which field and row.
+    """A value that does not fit, raised where field and row are not known.
 
     Attributes:
-        found: What was there, to follow the word "found".
+        found: What was found, worded to follow "found".
         advice: What to do about it: whole sentences, or empty.
-        index: Which of the values checked together it was, counted flat; None when it is all of them.
+        index: The flat index of the value among those checked together; None if it is about all of them.
     """
 
     def __init__(self, found: str, advice: str = "", *, index: int | None = None) -> None:
@@ -32,7 +32,7 @@ class Misfit(Exception):  # noqa: N818  (a finding, on its way to becoming a Sch
 
 
 def unfit(name: str, expected: str, misfit: Misfit, *, row: int | None = None) -> SchemaError:
-    """Return the error for `misfit`, found in field `name` while writing.
+    """Return the error for a `misfit` in field `name` while writing.
 
     >>> print(unfit("age", "int8", Misfit("300", "int8 holds -128 to 127."), row=4))
     age: expected int8, found 300
@@ -73,7 +73,7 @@ def unreadable(
 
 
 def unknown_name(name: str, known: Iterable[str], *, what: str = "the schema") -> SchemaError:
-    """Return the error for a field that is not there.
+    """Return the error for an unknown field.
 
     >>> print(unknown_name("lable", ["id", "label"]))
     lable: not in the schema

@@ -1,4 +1,4 @@
-"""Comparing: how one schema differs from another, in words."""
+"""Comparing: the differences between two schemas, in words."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Difference:
 
     Attributes:
         field: The name of the field.
-        what: What about it differs; "storage" is anything but the other words.
-        expected: What the one schema says, None if it has no such field.
-        found: What the other says, None if it has no such field.
+        what: The aspect that differs; "storage" stands for anything the other words do not name.
+        expected: The value in the first schema; None if it has no such field.
+        found: The value in the second; None if it has no such field.
         words: The difference as a sentence.
     """
 
@@ -42,9 +42,9 @@ def differences(
     other_fields: Mapping[str, AnyField],
     other_sequences: Mapping[str, AnyField],
 ) -> tuple[Difference, ...]:
-    """Return what differs in the other schema's fields, seen from the first's.
+    """Return how the other schema's fields differ from the first's.
 
-    A quality is no difference: pictures of any are read, and stand beside each other, in the same way.
+    The quality of a jpeg does not count: it changes nothing for readers.
     """
     expected = _named(fields, sequences)
     found = _named(other_fields, other_sequences)

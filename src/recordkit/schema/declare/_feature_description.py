@@ -1,4 +1,4 @@
-"""TensorFlow: a schema as the feature description that `tf.io.parse_example` takes, and back.
+"""Feature descriptions: a schema as what `tf.io.parse_example` takes, and back.
 
 TensorFlow is imported only to make a description; one that is handed in is known by the names of its classes.
 """
@@ -66,7 +66,7 @@ def _described(layout: Layout, tf: Any) -> dict[str, Any]:
 
 
 def _default(layout: Layout) -> Any:
-    """Return a field's default as TensorFlow reads the field: every value of its shape, or the raw bytes."""
+    """Return a field's default as TensorFlow takes it: every value of its shape, or the raw bytes."""
     default = layout.field.default
     if layout.is_bytes:
         return np.broadcast_to(np.array(default, np.object_), layout.sizes).tolist()
@@ -78,7 +78,7 @@ def _default(layout: Layout) -> Any:
 
 def _describe(tf: Any, shape: Shape | None, dtype: Any, optional: bool, default: Any) -> Any:
     if shape is None or (optional and default is None):
-        # A missing one is an empty row; TensorFlow has no other word for it.
+        # TensorFlow reads a missing one as an empty row.
         return tf.io.RaggedFeature(dtype)
     return tf.io.FixedLenFeature(list(shape), dtype, default)
 
@@ -90,7 +90,7 @@ def _describe_steps(tf: Any, shape: Shape | None, dtype: Any, optional: bool, de
 
 
 def fields_of_description(description: Mapping[str, Any]) -> dict[str, Field]:
-    """Return the fields that read what a description of an Example reads."""
+    """Return the fields that read the same as a description of an Example."""
     readers: dict[str, Callable[[str, Any], Field]] = {
         "FixedLenFeature": _fixed,
         "VarLenFeature": _any_length,
@@ -101,7 +101,7 @@ def fields_of_description(description: Mapping[str, Any]) -> dict[str, Field]:
 
 
 def sequences_of_description(description: Mapping[str, Any]) -> dict[str, Field]:
-    """Return the fields of sequences that read what a description of feature lists reads."""
+    """Return the sequences that read the same as a description of feature lists."""
     readers: dict[str, Callable[[str, Any], Field]] = {
         "FixedLenSequenceFeature": _fixed_steps,
         "VarLenFeature": _any_length,
@@ -121,14 +121,14 @@ def _read(name: str, feature: Any, readers: Mapping[str, Callable[[str, Any], Fi
 def _fixed(name: str, feature: Any) -> Field:
     dtype, shape, default = _dtype(name, feature), _shape(name, feature), feature.default_value
     if default is not None:
-        # TensorFlow reshapes a default; and it takes text for bytes, whatever they spell.
+        # TensorFlow reshapes a default, and accepts text for bytes.
         values = [value.encode() if isinstance(value, str) else value for value in np.ravel(np.array(default, object))]
         default = np.array(values, object).reshape(tuple(size or 0 for size in shape)).tolist()
     return field_from_parts(dtype, shape, optional=default is not None, default=default)
 
 
 def _any_length(name: str, feature: Any) -> Field:
-    # TensorFlow reads a missing one as an empty one, so it may be missing.
+    # TensorFlow reads a missing one as an empty one, so the field may be missing.
     return field_from_parts(_dtype(name, feature), (None,), optional=True)
 
 

@@ -1,7 +1,7 @@
-"""Fields: what a schema says of one name.
+"""Fields: the declaration of one name of a schema.
 
 `Field` is a type of the schema language, which fixes how values are stored. `Array` and `TensorProto` are for arrays
-that others stored in ways of their own.
+that other tools stored in their own ways.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Field:
     Args:
         text: A type of the schema language.
         lossy: Let values be rounded to what the dtype holds. Overflow stays an error.
-        default: What to read where the field is missing: one value, or one for each place of a fixed shape.
-        quality: Of a jpeg that is given as an array, 1 to 100; 95 if it is left out. Bytes are stored as they are.
+        default: The value to read where the field is missing: one for all elements, or one for each of a fixed shape.
+        quality: For a jpeg given as an array of pixels, 1 to 100; 95 by default. Bytes are stored unchanged.
 
     >>> Field("float32[3]?", lossy=True, default=0.5)
     Field('float32[3]?', lossy=True, default=0.5)
@@ -51,7 +51,7 @@ class Field:
     def __init__(self, text: str, *, lossy: bool = False, default: Any = None, quality: int | None = None) -> None:
         dtype, shape, optional = _language.parse(text)
         _set(self, dtype=dtype, shape=shape, optional=optional, lossy=bool(lossy), default=None)
-        # Before the default, which may be an array to encode.
+        # Set before the default, which may be an array to encode.
         _set(self, quality=None if quality is None else checked_quality(quality, dtype))
         if default is not None:
             _set(self, default=_checked_default(self, default))
@@ -79,7 +79,7 @@ class Array:
 
     Args:
         dtype: A numeric dtype.
-        shape: The shape of every array, or with one `None` for the dimension that the number of bytes tells.
+        shape: The shape of every array; one dimension may be `None`, and follows from the number of bytes.
         shape_from: Instead of `shape`: the name of an int64 feature that holds the shape.
         optional: Whether it may be missing.
         lossy: As for `Field`.
@@ -107,7 +107,7 @@ class Array:
                 )
                 raise SchemaError(message)
 
-    default = quality = None  # as Field has them; class attributes, so no part of the dataclass
+    default = quality = None  # as in Field; class attributes, so not part of the dataclass
 
     def __str__(self) -> str:
         return repr(self)
@@ -118,12 +118,12 @@ class Array:
 
 @dataclass(frozen=True)
 class TensorProto:
-    """A tensor as `tf.io.serialize_tensor` stores it: a value of bytes that tells its own dtype and shape.
+    """A tensor stored by `tf.io.serialize_tensor`: one bytes value that contains its dtype and shape.
 
     Args:
-        dtype: What every tensor holds; None takes whatever is there, if it is the same all through a batch.
-        shape: The shape of every tensor, with None for any length; left out, the tensors of a batch must agree in
-            their number of dimensions.
+        dtype: The dtype of every tensor; None accepts any, as long as all tensors of a batch have the same.
+        shape: The shape of every tensor, with None for any length; by default any, as long as all tensors of a batch
+            have equally many dimensions.
         optional: Whether it may be missing.
         lossy: As for `Field`.
 
@@ -159,7 +159,7 @@ AnyField: TypeAlias = Field | Array | TensorProto
 
 
 def field_of(declared: object) -> AnyField:
-    """Return what was declared for a name as a field.
+    """Return a declaration as a field.
 
     >>> field_of("int64?")
     Field('int64?')
@@ -196,7 +196,7 @@ def _numeric(dtype: str, what: str) -> str:
 
 
 def _checked_shape(shape: Any, declared: object) -> Shape:
-    """Return a shape given as any sequence of sizes as a tuple of ints and None."""
+    """Return any sequence of sizes as a tuple of ints and None."""
     sizes = tuple(None if size is None else int(size) for size in shape)
     if any(size is not None and size < 0 for size in sizes):
         message = f"{declared!r}: a dimension is less than zero\n  Write None where any length will do."
@@ -205,7 +205,7 @@ def _checked_shape(shape: Any, declared: object) -> Shape:
 
 
 def _checked_default(declared: Field, default: Any) -> Any:
-    """Return a default as one Python value, or as nested tuples of them: immutable, and exactly what is read."""
+    """Return a default as one Python value or nested tuples: immutable, and exactly what readers will see."""
     text = str(declared)
     if not declared.optional:
         message = f"{text!r} is never missing, so it needs no default\n  Write '{text}?' if it may be."
@@ -235,7 +235,7 @@ def _frozen_default(declared: Field, default: Any) -> Any:
     array = to_array(default, declared.dtype, shape, rounding=declared.lossy)
     if array.dtype.kind in "mM":
         return _scalars(array)
-    # Through the shortest text, so that 0.1 declared for a float32 prints as 0.1 and still is the same float32.
+    # Via the shortest text, so that 0.1 declared for a float32 prints as 0.1 and is still the same float32.
     if declared.dtype in ("float32", "float16"):
         array = np.vectorize(lambda value: float(str(value)), otypes=[np.float64])(array) if array.size else array
     return _tuples(array.tolist())
@@ -250,7 +250,7 @@ def _scalars(array: Any) -> Any:
 
 
 def _default_text(default: Any) -> str:
-    """Return a default as Python text that evaluates back, NaN and infinity included."""
+    """Return Python code for a default, NaN and infinity included."""
     if isinstance(default, tuple):
         return f"({', '.join(map(_default_text, default))}{',' if len(default) == 1 else ''})"
     if isinstance(default, float) and (default != default or default in (float("inf"), float("-inf"))):
@@ -259,6 +259,6 @@ def _default_text(default: Any) -> str:
 
 
 def _set(target: object, **attributes: Any) -> None:
-    """Set attributes of a frozen dataclass that is still being made."""
+    """Set attributes of a frozen dataclass during construction."""
     for name, value in attributes.items():
         object.__setattr__(target, name, value)

@@ -1,6 +1,6 @@
 """The schema language: `dtype[dims]`, then `?` if the field may be missing.
 
-Only the text is understood here; what a dtype means is `recordkit.dtypes`, how it is stored is docs/format/schema.md.
+This module parses only the text. `recordkit.dtypes` says what a dtype means, docs/format/schema.md how it is stored.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _DIM: Final = re.compile(r"[0-9]+")
 
 # NumPy 1 stops at 32 dimensions.
 _MOST_DIMS: Final = 32
-# A protobuf message ends at 2 GiB, so no record holds more values than this; larger numbers are slips.
+# A protobuf message is smaller than 2 GiB, so no record holds more values; a larger number is a typo.
 _MOST_VALUES: Final = 2**31 - 1
 
 
 def parse(text: str) -> tuple[str, Shape, bool]:
-    """Return the dtype, the shape (None for `?`) and whether it may be missing.
+    """Return the dtype, the shape (with None for `?`) and whether the field may be missing.
 
     >>> parse("float32[768]"), parse("uint8[?, ?, 3]?")
     (('float32', (768,), False), ('uint8', (None, None, 3), True))
@@ -53,7 +53,7 @@ def parse(text: str) -> tuple[str, Shape, bool]:
 
 
 def parse_dims(dims: str, text: str) -> Shape:
-    """Return what stands between the brackets of `text` as a shape."""
+    """Return the shape between the brackets of `text`."""
     if not dims.strip():
         message = f"{text!r} has no dimensions between its brackets\n  Write {text.partition('[')[0]!r} for a scalar."
         raise SchemaError(message)
@@ -63,7 +63,7 @@ def parse_dims(dims: str, text: str) -> Shape:
 def _parse_dim(dim: str, text: str) -> int | None:
     if dim == "?":
         return None
-    if not _DIM.fullmatch(dim) or len(dim) > 18:  # 18 digits: still an int64
+    if not _DIM.fullmatch(dim) or len(dim) > 18:  # 18 digits fit an int64
         message = f"{text!r}: {dim!r} is not a dimension\n  Dimensions are numbers, or ? where any length will do."
         raise SchemaError(message)
     return int(dim)

@@ -1,7 +1,7 @@
-"""Layout: where on the wire the values of each field are.
+"""Layout: which features store each field.
 
-This is the table of docs/format/schema.md as code; reading and writing both follow it. Declarations that contradict
-each other are refused here.
+This is the table of docs/format/schema.md as code; reading and writing both follow it. It also refuses declarations
+that contradict each other.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class Layout:
     """How one field is stored.
 
     Attributes:
-        field: What was declared.
+        field: The declaration.
         kind: The kind of list that holds the values.
-        storage: "list": a value is a value; "raw": one value of bytes holds the array; "tensor": a TensorProto.
-        count: How many values a record (or a step) has in that list; None for any number.
+        storage: "list": one list value for each element; "raw": one bytes value for the array; "tensor": a TensorProto.
+        count: The number of values of a record (or a step) in that list; None for any.
         shape_name: The feature that holds the shape, if there is one.
         dtype_name: The feature that holds the dtype's name, if there is one.
         steps: Whether it is a feature list of a SequenceExample.
@@ -59,17 +59,17 @@ class Layout:
 
     @cached_property
     def shape(self) -> Shape | None:
-        """The declared shape; None when even the number of dimensions is left open."""
+        """The declared shape; None if even the number of dimensions is open."""
         return self.field.shape
 
     @cached_property
     def is_bytes(self) -> bool:
-        """Whether values are byte strings, as they lie in the list."""
+        """Whether the values in the list are the byte strings themselves."""
         return self.kind == "bytes" and self.storage == "list"
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """The declared shape with 0 for every `?`: that of an array which is not there."""
+        """The declared shape with 0 for every `?`: the shape of a missing array."""
         return tuple(size or 0 for size in self.shape or ())
 
     @cached_property
@@ -79,25 +79,25 @@ class Layout:
 
     @cached_property
     def expected(self) -> str:
-        """What errors say was expected."""
+        """The declared type, for errors."""
         return str(self.field)
 
     @cached_property
     def if_missing(self) -> str:
-        """What errors say to do if it may be missing."""
+        """Advice for a field that turned out to be missing."""
         how = f"Declare '{self.expected}?'" if isinstance(self.field, Field) else "Pass optional=True"
         return f"{how} if it may be missing."
 
     @cached_property
     def wire_names(self) -> tuple[str, ...]:
-        """The names of the features that hold it, its own first."""
+        """The names of the features that store it, its own first."""
         return tuple(name for name in (self.name, self.shape_name, self.dtype_name) if name is not None)
 
     @cached_property
     def features(self) -> tuple[Feature, ...]:
-        """What to ask a decoder for, its own feature first.
+        """The features to decode, its own first.
 
-        A companion that is missing is marked, not an error of the decoder's, which does not know what it is for.
+        The decoder only marks a missing companion, since it does not know what the companion is for.
         """
         missing: Literal["error", "mark"] = "mark" if self.field.optional else "error"
         features = [Feature(self.name, self.kind, self.count, missing, self.steps)]
@@ -109,7 +109,7 @@ class Layout:
         return tuple(features)
 
     def numpy_dtype(self) -> np.dtype[Any]:
-        """Return the NumPy dtype of the values; a method because bfloat16 may have to be imported."""
+        """Return the NumPy dtype of the values; a method, because bfloat16 may need an import."""
         return dtypes.numpy_dtype(self.dtype)
 
 
@@ -126,7 +126,7 @@ def layout_of(name: str, field: AnyField, *, steps: bool = False) -> Layout:
     if isinstance(field, Array):
         return Layout(name, field, "bytes", "raw", 1, shape_name=field.shape_from, steps=steps)
     kind = _list_kind(field)
-    # One `?` alone is told by the number of values or bytes; with more dimensions that is not enough.
+    # A single `?` follows from the number of values or bytes; with more dimensions that is not enough.
     open_shape = len(field.shape) > 1 and None in field.shape
     shape_name = f"{name}/shape" if open_shape else None
     if kind is None:
@@ -147,7 +147,7 @@ Declared: TypeAlias = "str | AnyField | Mapping[str, Any]"
 
 
 def flat_fields(declared: Any, prefix: str = "") -> dict[str, AnyField]:
-    """Return nested declarations as one dict of fields."""
+    """Return nested declarations as one flat dict of fields."""
     if not isinstance(declared, Mapping):
         message = f"a schema is a dict of names and types, found {type(declared).__name__}"
         raise SchemaError(message)
@@ -184,7 +184,7 @@ def _field(name: str, declared: object) -> AnyField:
 
 
 def layouts_of(fields: Mapping[str, AnyField], sequences: Mapping[str, AnyField]) -> dict[str, Layout]:
-    """Return every field's layout; names that would meet on the wire are refused."""
+    """Return every field's layout; raise if two would use the same feature."""
     layouts = {name: layout_of(name, field) for name, field in fields.items()}
     for name, field in sequences.items():
         if name in layouts:
@@ -201,7 +201,7 @@ def layouts_of(fields: Mapping[str, AnyField], sequences: Mapping[str, AnyField]
 
 
 def _check_companions(layouts: Mapping[str, Layout]) -> None:
-    """Raise if a companion has the name of a field, or of another's companion; only `Array`s may share a shape."""
+    """Raise if a companion has the name of a field or of another companion; only `Array`s may share a shape."""
     borrowed = {layout.field.shape_from for layout in layouts.values() if isinstance(layout.field, Array)}
     for layout in layouts.values():
         if isinstance(layout.field, Array):
@@ -217,7 +217,7 @@ def _check_companions(layouts: Mapping[str, Layout]) -> None:
 
 
 def _check_shape_from(layouts: Mapping[str, Layout], layout: Layout) -> None:
-    """Raise unless the feature an `Array` takes its shape from can be a list of int64s beside it."""
+    """Raise unless an `Array` can take its shape from the feature it names."""
     name, shape_name = layout.name, layout.shape_name
     if shape_name is None:
         return

@@ -6,7 +6,7 @@
                 "image": {"type": "jpeg", "quality": 90}},
      "sequences": {}}
 
-A default that JSON has no number or text for is {"base64": ...}: its bytes as a field would store them.
+A default that JSON cannot express is {"base64": ...}: its bytes as a field would store them.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def _default_to_json(field: Field) -> Any:
 
 
 def _is_plain(default: Any) -> bool:
-    """Tell whether JSON holds a default as it is."""
+    """Tell whether JSON can hold a default directly."""
     if isinstance(default, tuple):
         return all(map(_is_plain, default))
     return isinstance(default, bool | int | str) or (isinstance(default, float) and math.isfinite(default))
@@ -169,7 +169,7 @@ def read_text(path: Path) -> str:
     """Return the text of a file.
 
     Raises:
-        StorageError: It is no file of text.
+        StorageError: It is not a text file.
     """
     with refusing(path, "be read"):
         if not stat.S_ISREG(path.stat().st_mode):
@@ -188,7 +188,7 @@ def read_text(path: Path) -> str:
 
 
 def save_text(text: str, path: Path, *, overwrite: bool) -> None:
-    """Write `text` to `path`, which is whole under that name or not there."""
+    """Write `text` to `path` atomically."""
     if os.path.lexists(path) and not (overwrite and path.is_file()):
         advice = "Pass overwrite=True to replace it." if path.is_file() else "It is no file that could be replaced."
         message = f"{path}: there is something under this name already\n  {advice}"
@@ -206,7 +206,7 @@ def save_text(text: str, path: Path, *, overwrite: bool) -> None:
 
 
 def as_table(fields: Mapping[str, AnyField], sequences: Mapping[str, AnyField]) -> str:
-    """Return the schema with a line a field, types aligned.
+    """Return the schema with one line for each field, types aligned.
 
     >>> print(as_table({"id": Field("int64"), "depth": Field("float32[?]", lossy=True)}, {}))
     rk.Schema({
@@ -228,7 +228,7 @@ def _rows(fields: Mapping[str, AnyField]) -> str:
 
 
 def _type(field: AnyField) -> str:
-    # The language, where it says all; else the class that says the rest.
+    # The schema language if it is enough, else the class.
     return _quoted(str(field)) if field == _plain(field) else f"rk.{field!r}"
 
 
@@ -237,13 +237,13 @@ def _plain(field: AnyField) -> Field | None:
 
 
 def _quoted(text: str) -> str:
-    # Python's escapes, in double quotes: with one of those in the text, repr keeps to single quotes.
+    # Python's escapes, in double quotes: with a double quote in the text, repr uses single quotes.
     body = repr('"' + text)[2:-1].replace("\\'", "'").replace('"', '\\"')
     return f'"{body}"'
 
 
 def as_line(fields: Mapping[str, AnyField], sequences: Mapping[str, AnyField]) -> str:
-    """Return the schema as one line that evaluates back to it.
+    """Return the schema as one line of Python.
 
     >>> as_line({"id": Field("int64")}, {"x": Field("float32")})
     "Schema({'id': 'int64'}, sequences={'x': 'float32'})"

@@ -1,4 +1,4 @@
-"""Decode: the features of records as the columns that fields declare, checked."""
+"""Decode: features of records, checked and returned as the columns that the fields declare."""
 
 from ._plan import Plan
 from ._shapes import unlike

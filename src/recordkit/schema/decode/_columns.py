@@ -1,6 +1,6 @@
-"""Reading: the features of a batch of records as the column a field declares.
+"""Columns: the features of a batch of records, turned into the column that a field declares.
 
-The way there is `recordkit.schema.encode`. Whatever is stored that the field does not allow is a `SchemaError` naming
+The opposite of `recordkit.schema.encode`. Stored values that the field does not allow are a `SchemaError` that names
 record and field.
 """
 
@@ -20,65 +20,65 @@ if TYPE_CHECKING:
 
     from recordkit.schema.values import Shape
 
-    from ._field import Part
+    from ._field import DecodedField
 
 Column: TypeAlias = "NDArray[Any] | BytesColumn | Ragged"
 
 
-def read(part: Part) -> Column:
+def read(field: DecodedField) -> Column:
     """Return a field's column.
 
-    A fixed shape gives an array (for byte strings a `BytesColumn`) with that shape behind the rows; one `?` alone a
-    `Ragged` of one level; more dimensions with a `?` among them a rectangular `Ragged`. For sequences that is the
-    column of all steps, inside a `Ragged` whose first level is the steps of each record.
+    A fixed shape gives an array (for byte strings a `BytesColumn`) of shape `[rows, *shape]`; a single `?` a `Ragged`
+    of one level; several dimensions with a `?` among them a rectangular `Ragged`. For sequences that is the column of all
+    steps, inside a `Ragged` whose first level is the steps of each record.
     """
-    layout = part.layout
+    layout = field.layout
     if layout.storage == "tensor":
-        tensors = read_tensors(part)
-        return _assembled(part, tensors.values, tensors.offsets, tensors.dims, tensors.shape)
+        tensors = read_tensors(field)
+        return _assembled(field, tensors.values, tensors.offsets, tensors.dims, tensors.shape)
     values: NDArray[Any] | BytesColumn
     if layout.storage == "raw":
-        values, offsets = read_raw(part)
+        values, offsets = read_raw(field)
     else:
-        values, offsets = _list_values(part), part.own.offsets
+        values, offsets = _list_values(field), field.own.offsets
     if layout.size is not None:
-        return _fixed(part, values, layout.shape or ())
+        return _fixed(field, values, layout.shape or ())
     if layout.shape is not None and len(layout.shape) == 1:
-        return _assembled(part, values, offsets, None, layout.shape)
+        return _assembled(field, values, offsets, None, layout.shape)
     assert offsets is not None
-    dims = read_shapes(part, np.diff(offsets))
-    return _assembled(part, values, offsets, dims, layout.shape or (None,) * dims.shape[1])
+    dims = read_shapes(field, np.diff(offsets))
+    return _assembled(field, values, offsets, dims, layout.shape or (None,) * dims.shape[1])
 
 
-def _list_values(part: Part) -> NDArray[Any] | BytesColumn:
+def _list_values(field: DecodedField) -> NDArray[Any] | BytesColumn:
     """Return the values of a list as the field's dtype, every one checked."""
-    values, dtype = part.own.values, part.layout.dtype
+    values, dtype = field.own.values, field.layout.dtype
     if isinstance(values, BytesColumn):
-        return _text(part, values) if dtype == "string" else values
+        return _text(field, values) if dtype == "string" else values
     assert not isinstance(values, list)  # a list is for encoding
     if dtype in ("int64", "float32"):
         return values
-    cast = values.astype(part.layout.numpy_dtype())
-    # Unsigned, a negative number is far above 1.
+    cast = values.astype(field.layout.numpy_dtype())
+    # As an unsigned number, a negative one is far above 1.
     bad = values.view(np.uint64) > 1 if dtype == "bool" else cast != values
     if bad.any():
         index = int(np.flatnonzero(bad)[0])
         advice = "Declare int64 to read what is there." if dtype == "bool" else "Declare a wider type, such as int64."
-        raise part.fault(part.item_of(index), str(values[index]), advice=advice)
+        raise field.error(field.item_of(index), str(values[index]), advice=advice)
     return cast
 
 
-def _text(part: Part, values: BytesColumn) -> BytesColumn:
+def _text(field: DecodedField, values: BytesColumn) -> BytesColumn:
     bad = first_invalid_text(values)
     if bad is not None:
-        raise part.fault(
-            part.item_of(bad), "bytes that are not UTF-8", advice="Declare bytes to read them as they are."
+        raise field.error(
+            field.item_of(bad), "bytes that are not UTF-8", advice="Declare bytes to read them as they are."
         )
     return BytesColumn(values.data, values.offsets, text=True)
 
 
 def _assembled(
-    part: Part,
+    field: DecodedField,
     values: NDArray[Any] | BytesColumn,
     offsets: NDArray[np.int64] | None,
     dims: NDArray[np.int64] | None,
@@ -86,21 +86,21 @@ def _assembled(
 ) -> Column:
     """Return items of these shapes as a column."""
     if None not in shape:
-        return _fixed(part, values, shape)
+        return _fixed(field, values, shape)
     assert offsets is not None
     if dims is None or len(shape) == 1:
         column = Ragged(values, (offsets,))
     else:
         column = Ragged.rectangular(_with_trailing(values, dims, shape), dims)
-    if part.own.steps is None:
+    if field.own.steps is None:
         return column
-    return Ragged(column.values, (part.own.steps, *column.offsets))
+    return Ragged(column.values, (field.own.steps, *column.offsets))
 
 
 def _with_trailing(
     values: NDArray[Any] | BytesColumn, dims: NDArray[np.int64], shape: Shape
 ) -> NDArray[Any] | BytesColumn:
-    """Return the values with the last dimensions, as far as they are fixed, as dimensions of their own."""
+    """Return the values reshaped so that trailing fixed dimensions are dimensions of the array."""
     leading = len(shape)
     while shape[leading - 1] is not None:
         leading -= 1
@@ -108,29 +108,29 @@ def _with_trailing(
     return values.reshape((rows, *(size or 0 for size in shape[leading:])))
 
 
-def _fixed(part: Part, values: NDArray[Any] | BytesColumn, shape: Shape) -> Column:
+def _fixed(field: DecodedField, values: NDArray[Any] | BytesColumn, shape: Shape) -> Column:
     """Return items of one fixed shape as a column, with the default where one is missing."""
-    absent = part.missing() if part.layout.field.default is not None else None
+    absent = field.missing() if field.layout.field.default is not None else None
     if absent is not None:
-        values = _with_default(part, values, absent)
+        values = _with_default(field, values, absent)
     column: NDArray[Any] | BytesColumn = values
     if shape:
         sizes = tuple(size or 0 for size in shape)
-        column = values.reshape((part.items, *sizes))
-    return column if part.own.steps is None else Ragged(column, (part.own.steps,))
+        column = values.reshape((field.items, *sizes))
+    return column if field.own.steps is None else Ragged(column, (field.own.steps,))
 
 
 def _with_default(
-    part: Part, values: NDArray[Any] | BytesColumn, absent: NDArray[np.bool_]
+    field: DecodedField, values: NDArray[Any] | BytesColumn, absent: NDArray[np.bool_]
 ) -> NDArray[Any] | BytesColumn:
-    default, size = part.layout.field.default, part.layout.size or 0
+    default, size = field.layout.field.default, field.layout.size or 0
     if isinstance(values, BytesColumn):
-        fill = np.broadcast_to(np.array(default, np.object_), part.layout.sizes).reshape(-1).tolist()
+        fill = np.broadcast_to(np.array(default, np.object_), field.layout.sizes).reshape(-1).tolist()
         strings = values.to_list()
         for row in np.flatnonzero(absent).tolist():
             strings[row * size : (row + 1) * size] = fill
         encoded = [value.encode() if isinstance(value, str) else value for value in strings]
         return BytesColumn.of(encoded, text=values.text)
-    filled = values.reshape(part.items, size).copy()
-    filled[absent] = np.broadcast_to(np.asarray(default, filled.dtype), part.layout.sizes).reshape(-1)
+    filled = values.reshape(field.items, size).copy()
+    filled[absent] = np.broadcast_to(np.asarray(default, filled.dtype), field.layout.sizes).reshape(-1)
     return filled.reshape(-1)

@@ -1,4 +1,4 @@
-"""Part: one field of one decoded batch, and how to say where in it something is wrong."""
+"""Decoded fields: the features of one field of one batch, and errors that name the record."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from recordkit.schema.declare import Layout
 
 
-class Part(NamedTuple):
-    """The features of one field, as they came from the wire, and where that was.
+class DecodedField(NamedTuple):
+    """The features of one field as decoded, and the records they are from.
 
     Attributes:
         own: The field's own feature.
         shapes: The feature that holds its shape, if it has one.
         dtypes: The feature that holds its dtype's name, if it has one.
-        rows: How many records the batch has.
+        rows: The number of records in the batch.
         first: The number of its first record in the file.
         path: The file, to name in errors.
     """
@@ -38,21 +38,21 @@ class Part(NamedTuple):
 
     @property
     def items(self) -> int:
-        """How many items there are: records, or all their steps."""
+        """The number of items: records, or all their steps."""
         return self.rows if self.own.steps is None else int(self.own.steps[-1])
 
     def item_of(self, value: int) -> int:
-        """Return the item that a value of the field's own feature belongs to."""
+        """Return the item that holds a value of the field's own feature."""
         if self.own.offsets is not None:
             return int(np.searchsorted(self.own.offsets, value, "right")) - 1
         return value // (self.own.count or 1)
 
     def row_of(self, item: int) -> int:
-        """Return the record of the batch that an item belongs to."""
+        """Return the record that holds an item."""
         return item if self.own.steps is None else int(np.searchsorted(self.own.steps, item, "right")) - 1
 
-    def fault(self, item: int, found: str, *, expected: str | None = None, advice: str = "") -> SchemaError:
-        """Return the error for what stands in an item."""
+    def error(self, item: int, found: str, *, expected: str | None = None, advice: str = "") -> SchemaError:
+        """Return the error for a bad value in an item."""
         row = self.row_of(item)
         if self.own.steps is not None:
             advice = f"In step {item - int(self.own.steps[row])}. {advice}".rstrip()
@@ -64,22 +64,22 @@ class Part(NamedTuple):
         return missing_rows(self.layout, self.own)
 
     def missing_items(self) -> NDArray[np.bool_] | None:
-        """Return which items are only there to keep the place of a missing one; a record without steps has none."""
+        """Return which items are placeholders for missing ones; None for sequences, which need no placeholders."""
         return self.missing() if self.own.steps is None else None
 
 
-def part_of(layout: Layout, decoded: Decoded, first: int, path: str | None) -> Part:
-    """Return a field's features out of a decoded batch."""
+def decoded_field(layout: Layout, decoded: Decoded, first: int, path: str | None) -> DecodedField:
+    """Return a field's features from a decoded batch."""
     shapes = decoded[layout.shape_name] if layout.shape_name is not None else None
     dtypes = decoded[layout.dtype_name] if layout.dtype_name is not None else None
-    return Part(layout, decoded[layout.name], shapes, dtypes, len(decoded), first, path)
+    return DecodedField(layout, decoded[layout.name], shapes, dtypes, len(decoded), first, path)
 
 
 def missing_rows(layout: Layout, own: Values) -> NDArray[np.bool_] | None:
     """Return which records lack a field; None when none does."""
     if own.states is None:
         return None
-    # An empty list is a value where any number will do; where the number is fixed it holds none, so there is nothing.
+    # If any number of values is allowed, an empty list is a value; if the number is fixed, it means missing.
     fixed = bool(layout.count) and not layout.steps
     absent: NDArray[np.bool_] = own.states < (PRESENT if fixed else EMPTY)
     return absent if absent.any() else None

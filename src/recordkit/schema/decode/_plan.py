@@ -1,4 +1,4 @@
-"""The plan: how one selection of a schema's fields is decoded."""
+"""Plans: how to decode one selection of a schema's fields."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from recordkit.errors import SchemaError
 from recordkit.examples import Decoded, Decoder, Feature
 
 from ._columns import Column, read
-from ._field import missing_rows, part_of
+from ._field import decoded_field, missing_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 class Plan:
-    """How to decode one selection of a schema's fields: made once, used for every chunk, by any thread."""
+    """Decodes one selection of a schema's fields. Made once, and used for every chunk by any thread."""
 
     def __init__(self, layouts: Sequence[Layout], *, sequence: bool) -> None:
         self._layouts = {layout.name: layout for layout in layouts}
-        layouts = list(self._layouts.values())  # a field that is asked for twice is one
+        layouts = list(self._layouts.values())  # a field selected twice counts once
         self._optional = [layout for layout in layouts if layout.field.optional]
         self._decoder = Decoder(_features(layouts), sequence=sequence)
         self._makers = [(layout.name, layout, self._stands(layout), _maker(layout)) for layout in layouts]
@@ -38,12 +38,12 @@ class Plan:
         ]
 
     def _stands(self, layout: Layout) -> str | None:
-        """Return the kind of a column that stands in a block of what is decoded as it is; None of any other."""
+        """Return "int64" or "float" if a column is a slice of a decoded block of numbers; None if not."""
         _, kind, _, where = self._decoder.places(1)[layout.name]
         return kind if where is not None and _maker(layout) is not _column else None
 
     def _row_maker(self, layout: Layout) -> Callable[[Decoded, int, str | None], Any]:
-        """Return the function that makes a field's value in one record: a short way for what is most common."""
+        """Return the function that makes a field's value for one record, with shortcuts for common types."""
         if self._stands(layout):
             _, kind, _, where = self._decoder.places(1)[layout.name]
             assert where is not None
@@ -58,7 +58,7 @@ class Plan:
         return partial(_first, _maker(layout), layout)
 
     def row(self, chunk: Chunk, path: str | None) -> dict[str, Any]:
-        """Return the first record of a chunk: a value a field, None where it is missing."""
+        """Return the first record of a chunk as a dict, with None for missing fields."""
         decoded = self._decoded(chunk, 0, 1, path)
         row: dict[str, Any] = {}
         for name, optional, make in self._row_makers:
@@ -77,11 +77,11 @@ class Plan:
             raise self._explained(error) from None
 
     def decode(self, chunk: Chunk | Unread, start: int, stop: int | None, path: str | None) -> Batch:
-        """Return records of a chunk as columns, each made when it is first asked for if there is anything to make."""
+        """Return records of a chunk as columns. A column that takes work is made on first use."""
         return self._batch(self._decoded(chunk, start, stop, path), path)
 
     def read(self, reader: Reader, records: int) -> Batch | None:
-        """Return the next records of a reader as `decode` would; None at its end."""
+        """Return the next records of a reader as columns; None at its end."""
         try:
             decoded = self._decoder.read(reader, records)
         except SchemaError as error:
@@ -92,7 +92,7 @@ class Plan:
         first, rows = decoded.first_record, len(decoded)
         ints, floats = decoded.ints, decoded.floats
         if self._numbers is not None:
-            # Going over a table's rows makes all columns at once.
+            # Rows of a two-dimensional view are columns, all made at once.
             names, int_names, float_names = self._numbers
             columns: dict[str, Any] = dict.fromkeys(names)
             for group, block in (int_names, ints), (float_names, floats):
@@ -116,7 +116,7 @@ class Plan:
         return Batch(columns, rows, masks)
 
     def _only_numbers(self) -> tuple[list[str], list[str], list[str]] | None:
-        """Return the names of all fields, of the integers and of the floats, if each is one number as it is stored."""
+        """Return the names of all fields, of the integers and of the floats, if each is one number stored as such."""
         groups: tuple[list[str], list[str]] = [], []
         for name, layout, stands, _ in self._makers:
             if not stands or layout.size != 1 or layout.sizes or layout.field.optional:
@@ -125,17 +125,14 @@ class Plan:
         return [name for name, *_ in self._makers], *groups
 
     def _explained(self, error: SchemaError) -> SchemaError:
-        """Return a decoder's error with what the schema has to do with it, and what to do."""
+        """Return a decoder's error with advice from the schema."""
         layout = self._layouts.get(error.field or "")
         advice = _advice(layout, error.found or "") if layout is not None else ""
-        if not advice:
-            return error
-        facts = {name: getattr(error, name) for name in ("field", "record", "path", "expected", "found")}
-        return SchemaError(f"{error} {advice}", **facts)
+        return error.but(advice=f"{error.advice} {advice}".strip()) if advice else error
 
 
 def _advice(layout: Layout, found: str) -> str:
-    """Return what to do about a feature that is not stored as its field is; `found` as the decoder words it."""
+    """Return advice for a feature that its field cannot read; `found` is the decoder's wording."""
     if found == "nothing":
         return layout.if_missing
     if found.endswith("values"):
@@ -175,7 +172,7 @@ def _first(
 
 def _maker(layout: Layout) -> Callable[[Layout, Decoded, int, str | None], Column]:
     """Return the function that makes a field's column."""
-    # Most fields of most files: what the decoder made is the column, with nothing left to check.
+    # The most common case: the decoder's output is the column, with nothing left to check.
     as_stored = layout.dtype in ("int64", "float32") and layout.storage == "list" and layout.size is not None
     return _stored if as_stored and not layout.steps and layout.field.default is None else _column
 
@@ -187,11 +184,11 @@ def _stored(layout: Layout, decoded: Decoded, first: int, path: str | None) -> C
 
 
 def _column(layout: Layout, decoded: Decoded, first: int, path: str | None) -> Column:
-    return read(part_of(layout, decoded, first, path))
+    return read(decoded_field(layout, decoded, first, path))
 
 
 def _features(layouts: Sequence[Layout]) -> list[Feature]:
-    """Return every feature to decode, once; a field's own before another's use of it as a shape."""
+    """Return every feature to decode, once; a declared field takes precedence over its use as a shape."""
     own = {layout.name: layout.features[0] for layout in layouts}
     beside = {feature.name: feature for layout in layouts for feature in layout.features[1:]}
     return list((beside | own).values())

@@ -1,4 +1,4 @@
-"""Encode: rows and columns as people hand them in, checked and laid out as the features of records."""
+"""Encode: rows and columns from users, checked and turned into the features of records."""
 
 from ._columns import converter, encode_columns, encode_pieces, gather_columns
 from ._rows import RowEncoder, flat_row

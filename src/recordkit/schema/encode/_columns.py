@@ -1,6 +1,6 @@
 """Columns: checked against their fields, with errors that name field and row, and encoded as records.
 
-A row of a sequence is a column of its steps, so that both go the same way.
+The sequence of one row is treated as a column of its steps.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def gather(layout: Layout, column: Any, *, valid: NDArray[np.bool_] | None = Non
     """Return a column checked against its field.
 
     Args:
-        layout: The field it is of.
-        column: One value a record: an array, a list, a `Ragged`, a `BytesColumn`, or what NumPy can make an array of.
+        layout: The field.
+        column: One value for each record: an array, a list, a `Ragged`, a `BytesColumn`, or anything NumPy can convert.
         valid: False where the value is missing, whatever the column holds there.
 
     Raises:
@@ -51,7 +51,7 @@ def gather(layout: Layout, column: Any, *, valid: NDArray[np.bool_] | None = Non
 
 
 def converter(layout: Layout) -> Converter:
-    """Return the function that makes one row's value an item for `join`, raising `SchemaError` if it does not fit."""
+    """Return the function that converts the value of one row for `join`, or raises `SchemaError` if it does not fit."""
     convert = _steps_converter(layout) if layout.steps else item_converter(layout)
 
     def checked(value: Any) -> Any:
@@ -92,7 +92,7 @@ def _gather_steps(layout: Layout, column: Any, valid: NDArray[np.bool_] | None) 
 
 
 def _without_first_level(layout: Layout, column: Any) -> tuple[Any, NDArray[np.int64] | None]:
-    """Return the items of every row as one column, and where each row's begin; or no places if they are in a list."""
+    """Return the items of all rows as one column, and where each row begins; None in its place for a list of rows."""
     if isinstance(column, np.ndarray) and column.dtype.kind not in "OUST" and layout.storage != "tensor":
         if column.ndim < 2:
             raise Misfit(found="one value a row", advice="A row of a sequence is a list of steps.")
@@ -121,7 +121,7 @@ def _join_rows(layout: Layout, rows: Sequence[Any], valid: NDArray[np.bool_] | N
 
 
 def _steps_converter(layout: Layout) -> Converter:
-    """Return the function that makes a row's sequence a `Flat` of its steps: a row of steps is a column of items."""
+    """Return the function that converts the sequence of one row to a `Flat` of its steps."""
 
     def convert(value: Any) -> Flat:
         try:
@@ -168,7 +168,7 @@ def encode_pieces(
     *,
     sequence: bool,
 ) -> Iterator[Chunk]:
-    """Yield columns as records, about `piece_bytes` at a time; all of them are checked before the first is given."""
+    """Yield columns as records, about `piece_bytes` at a time; all values are checked before the first chunk."""
     wire, rows = wire_columns(layouts, columns, rows, valid)
     start, count = 0, 64
     while start < rows:
@@ -177,7 +177,7 @@ def encode_pieces(
             {name: cut(column, start, stop) for name, column in wire.items()}, stop - start, sequence=sequence
         )
         yield chunk
-        # As many as those before say, yet not on the word of a few.
+        # Sized by the rows so far, but at most 16 times the last piece.
         count = min(max(1, piece_bytes * len(chunk) // max(1, chunk.nbytes)), 16 * count)
         start = stop
 
@@ -188,7 +188,7 @@ def wire_columns(
     rows: int | None,
     valid: Mapping[str, NDArray[np.bool_]],
 ) -> tuple[dict[str, Values], int]:
-    """Return columns as the features that store them, and how many rows there are."""
+    """Return the features that store the columns, and the number of rows."""
     flats, rows = gather_columns(layouts, columns, rows, valid)
     wire: dict[str, Values] = {}
     for name, flat in flats.items():
@@ -202,7 +202,7 @@ def gather_columns(
     rows: int | None,
     valid: Mapping[str, NDArray[np.bool_]],
 ) -> tuple[dict[str, Flat], int]:
-    """Return every column checked against its field, and how many rows there are."""
+    """Return every column checked against its field, and the number of rows."""
     if isinstance(columns, Batch):
         batch, rows = columns, len(columns)
         valid = {name: batch.valid(name) for name in batch.names} | dict(valid)
@@ -226,7 +226,7 @@ def _no_column(layout: Layout, given: Mapping[str, Any]) -> SchemaError:
 
 
 def _row_count(flats: Mapping[str, Flat], rows: int | None) -> int:
-    """Return how many rows there are, which every column must have."""
+    """Return the number of rows; raise unless all columns have that many."""
     lengths = {name: flat.rows for name, flat in flats.items()}
     if rows is None:
         if not lengths:
@@ -242,7 +242,7 @@ def _row_count(flats: Mapping[str, Flat], rows: int | None) -> int:
 
 
 def flattened(values: Mapping[Any, Any], names: Mapping[str, Any]) -> dict[str, Any]:
-    """Return nested dicts as one, with names such as `a/b`; names that no field has are refused."""
+    """Return nested dicts as one flat dict with names such as `a/b`; raise for unknown names."""
     flat: dict[str, Any] = {}
     _flatten_into(flat, values, names, "")
     return flat
@@ -262,5 +262,5 @@ def _flatten_into(flat: dict[str, Any], values: Mapping[Any, Any], names: Mappin
         elif isinstance(value, Mapping):
             _flatten_into(flat, value, names, f"{name}/")
         elif value is not None or not any(other.startswith(f"{name}/") for other in names):
-            # None for a nested dict: every field in it is missing.
+            # None for a nested dict means that all its fields are missing.
             raise unknown_name(name, names)

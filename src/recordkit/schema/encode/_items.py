@@ -33,10 +33,10 @@ Converter: TypeAlias = Callable[[Any], Any]
 
 
 def item_converter(layout: Layout) -> Converter:
-    """Return the function that checks one value and makes it an item; what does not fit is a `Misfit`.
+    """Return the function that checks one value and converts it to an item, or raises `Misfit`.
 
-    The item is a number or an array of exactly the field's dtype; the bytes of a byte string or a serialized tensor;
-    or, for an array of byte strings, its shape and a list of them.
+    An item is a number or an array of exactly the field's dtype, the bytes of a byte string or a serialized tensor, or,
+    for an array of byte strings, its shape and a list of them.
     """
     dtype, shape, lossy = layout.dtype, layout.shape, layout.field.lossy
     if layout.storage == "tensor":
@@ -61,7 +61,7 @@ def _scalar_converter(dtype: str, *, lossy: bool) -> Converter:
 
 
 def _tensor(layout: Layout, value: Any) -> bytes:
-    """Return a value as a serialized tensor of the dtype and shape declared, or of its own."""
+    """Return a value as a serialized tensor of the declared dtype and shape, or else its own."""
     dtype, shape = layout.dtype or _own_dtype(value), layout.shape
     if dtypes.is_bytes(dtype):
         return serialize_tensor(_byte_strings(value, dtype, shape))
@@ -91,18 +91,18 @@ def _byte_strings(value: Any, dtype: str, shape: tuple[int | None, ...] | None) 
 
 
 def missing(layout: Layout) -> Misfit:
-    """Return what to say of a value that is None although its field is never missing."""
+    """Return the misfit for None in a field that is never missing."""
     return Misfit(found="None", advice=layout.if_missing)
 
 
 def gather_items(layout: Layout, column: Any, valid: NDArray[np.bool_] | None, *, optional: bool) -> Flat:
-    """Return a column checked against the declared dtype and shape; what does not fit is a `Misfit`.
+    """Return a column checked against the declared dtype and shape, or raise `Misfit`.
 
     Args:
-        layout: The field it is of.
-        column: An array, a list, a `Ragged`, a `BytesColumn`, or what NumPy can make an array of.
+        layout: The field.
+        column: An array, a list, a `Ragged`, a `BytesColumn`, or anything NumPy can convert.
         valid: False where the value is missing, whatever the column holds there.
-        optional: Whether None may stand for a missing value.
+        optional: Whether None is allowed, and means missing.
     """
     if type(column) is not np.ndarray or column.dtype == np.object_ or not column.ndim:
         column = as_column(column, "A sequence is a list of steps." if layout.steps else _ONE_A_ROW)
@@ -121,7 +121,7 @@ _ONE_A_ROW = "A column is an array or a list with one value a row."
 
 
 def as_column(column: Any, advice: str = _ONE_A_ROW) -> Any:
-    """Return a column as one of our types, an array of a plain dtype, or a sequence of values."""
+    """Return a column as a `BytesColumn`, a `Ragged`, an array of a plain dtype, or a sequence of values."""
     if isinstance(column, BytesColumn | Ragged | list | tuple):
         return column
     if isinstance(column, str | bytes | bytearray | Mapping) or not (
@@ -157,7 +157,7 @@ def _from_array(layout: Layout, array: NDArray[Any], valid: NDArray[np.bool_] | 
 
 
 def _fitted(layout: Layout, values: NDArray[Any], item_of: Any, *, rounding: bool = False) -> NDArray[Any]:
-    """Return `values` as the field's dtype; a misfit names the item instead of the element."""
+    """Return `values` as the field's dtype; a misfit then has the index of the item, not of the element."""
     try:
         return fit(values, layout.dtype, rounding=rounding or layout.field.lossy)
     except Misfit as misfit:
@@ -192,7 +192,7 @@ def _from_list(layout: Layout, values: list[Any], valid: NDArray[np.bool_] | Non
 def _from_plain_list(
     layout: Layout, values: list[Any], types: set[type], valid: NDArray[np.bool_] | None
 ) -> Flat | None:
-    """Return a list of plain Python scalars as a column, or None when it has to be taken value by value."""
+    """Return a list of plain Python scalars as a column; None if each value needs a check of its own."""
     if layout.storage == "tensor" or not types:
         return None
     if layout.shape == (None,) and types <= {list, tuple}:
@@ -214,7 +214,7 @@ def _from_plain_list(
 
 
 def _from_plain_lists(layout: Layout, values: list[Any], valid: NDArray[np.bool_] | None) -> Flat | None:
-    """Return lists of plain Python numbers as a column, or None when they have to be taken one by one."""
+    """Return lists of plain Python numbers as a column; None if each value needs a check of its own."""
     elements = list(chain.from_iterable(value or () for value in values))
     numbers = _plain_numbers(layout.dtype, elements, set(map(type, elements)))
     if numbers is None:

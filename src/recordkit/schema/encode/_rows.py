@@ -1,4 +1,4 @@
-"""Rows: dicts, checked one by one and gathered into chunks of records."""
+"""Rows: dicts, checked one by one and collected into chunks of records."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 
 class RowEncoder:
-    """Takes rows and gives chunks of framed records.
+    """Collects rows and returns chunks of framed records.
 
-    Made by `Schema.encoder`. It belongs to one thread.
+    Made by `Schema.encoder`, for use by one thread.
 
     >>> from recordkit.schema import Schema
     >>> encoder = Schema({"id": "int64", "note": "string?"}).encoder()
@@ -50,15 +50,15 @@ class RowEncoder:
         return len(self._builder)
 
     def append(self, row: Mapping[str, Any]) -> None:
-        """Take a row, whole or not at all.
+        """Add a row.
 
         Raises:
-            SchemaError: The row does not fit the schema; nothing of it was kept.
+            SchemaError: The row does not fit the schema. Nothing of it is kept.
         """
         self._builder.append(row)
 
     def take(self) -> Chunk:
-        """Return the rows taken so far as records, and start anew."""
+        """Return the rows so far as records, and start again."""
         rows = len(self._builder)
         columns: dict[str, Values] = {}
         for layout, taken in zip(self._layouts, self._builder.take(), strict=True):
@@ -67,7 +67,7 @@ class RowEncoder:
 
 
 def _operation(layout: Layout) -> str:
-    """Return how the row builder may take a value by itself: only where any value of that Python type fits."""
+    """Return how the row builder takes values without Python's help: only if every value of that Python type fits."""
     if layout.steps or layout.storage != "list" or layout.shape != ():
         return "object"
     if layout.dtype in dtypes.INTEGERS:
@@ -82,7 +82,7 @@ def _spec(layout: Layout) -> tuple[str, str, int, int, bool, Any]:
 
 
 def _plain(layout: Layout, operation: str) -> Converter:
-    """Return a converter whose results the row builder takes: exactly int, float, bytes or str."""
+    """Return a converter whose results the row builder accepts: exactly int, float, bytes or str."""
     convert = converter(layout)
     if operation == "float":
         return lambda value: float(convert(value))
@@ -92,21 +92,21 @@ def _plain(layout: Layout, operation: str) -> Converter:
         return convert
     signature = SIGNATURES.get(cast("Kind", layout.dtype))
     if signature is not None and layout.shape == () and not layout.steps:
-        # Most pictures come as the bytes of a file.
+        # Most pictures are given as the bytes of a file.
         return lambda value: value if type(value) is bytes and value.startswith(signature) else convert(value)
     return lambda value: _owned(convert(value), value)
 
 
 def _owned(converted: Any, value: Any) -> Any:
-    """Return what a row was converted to, in memory of its own: the caller may use an array again for the next row."""
+    """Return a converted value in its own memory: the caller may use an array again for the next row."""
     if isinstance(converted, np.ndarray):
         return converted.copy() if converted is value or not converted.flags.owndata else converted
-    # Of the steps of a sequence, any may be the caller's.
+    # Any step of a sequence may be the caller's array.
     return deepcopy(converted) if isinstance(converted, Flat) else converted
 
 
 def _flat_of(layout: Layout, taken: Any, rows: int) -> Flat:
-    """Return what the row builder gathered of one field."""
+    """Return what the row builder collected for one field."""
     operation = _operation(layout)
     if operation == "object":
         return join(layout, taken[0])
@@ -118,10 +118,10 @@ def _flat_of(layout: Layout, taken: Any, rows: int) -> Flat:
 
 
 def flat_row(row: Any, names: Mapping[str, Layout]) -> dict[str, Any]:
-    """Return a row with nested dicts flattened to `a/b`, and with a value for every field that is never missing.
+    """Return a row with nested dicts flattened to `a/b`, after a check that no required field is missing.
 
     Raises:
-        SchemaError: It is no dict, lacks a field, or has one that is not in the schema.
+        SchemaError: It is not a dict, lacks a field, or has one that is not in the schema.
     """
     if not isinstance(row, Mapping):
         message = f"a row is a dict of field names and values, found {type(row).__name__}"

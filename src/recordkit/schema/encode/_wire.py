@@ -1,7 +1,7 @@
-"""The wire: a column with its values end to end, and the features that store it.
+"""The wire: columns in flat form, and the features that store them.
 
-Every input takes the form of a `Flat` on its way. An *item* is what one declared shape describes: the value of a
-record, or of one step of a sequence. The way back, from features to columns, is `recordkit.schema.decode`.
+Every input becomes a `Flat` first. An *item* is a value of the declared shape: that of a record, or of one step of a
+sequence. `recordkit.schema.decode` is the way back, from features to columns.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Flat:
-    """The values of a column.
+    """A column, with the values of all rows end to end.
 
     Attributes:
-        items: How many items there are.
-        values: Every element, row-major: numbers of exactly the field's dtype, or byte strings, which stay a list where
-            each is a record's: large ones are then copied once, to where they are written from.
-        offsets: Items + 1 places in `values`; None when every item has the declared number of elements.
-        dims: The sizes of every item's dimensions, end to end, when the layout stores shapes.
-        ranks: Items + 1 places in `dims`; None when every item has the declared number of dimensions.
-        states: One for each record (see `recordkit.examples`); None when nothing is missing.
-        steps: Records + 1 places among the items, for sequences.
+        items: The number of items.
+        values: All elements, row-major: numbers of exactly the field's dtype, or byte strings. With one byte string a
+            record these stay a list, so that large ones are copied only once.
+        offsets: Where each item begins in `values`, and the end; None if each has the declared number of elements.
+        dims: The shapes of all items, end to end, if the layout stores shapes.
+        ranks: Where each item begins in `dims`, and the end; None if each has the declared number of dimensions.
+        states: One for each record (see `recordkit.examples`); None if nothing is missing.
+        steps: For sequences, where each record begins among the items, and the end.
     """
 
     items: int
@@ -50,34 +50,34 @@ class Flat:
 
     @property
     def rows(self) -> int:
-        """How many records there are."""
+        """The number of records."""
         return self.items if self.steps is None else len(self.steps) - 1
 
 
 def states_of(valid: NDArray[np.bool_] | None) -> NDArray[np.uint8] | None:
-    """Return the states that a mask means; None when nothing is missing."""
+    """Return the states for a mask; None if nothing is missing."""
     if valid is None or bool(valid.all()):
         return None
     return np.where(valid, np.uint8(PRESENT), np.uint8(MISSING))
 
 
 def byte_strings(layout: Layout, values: list[bytes]) -> BytesColumn | list[bytes]:
-    """Return byte strings, one an item, as a `Flat` has them."""
+    """Return byte strings, one for each item, in the form that `Flat` needs."""
     return BytesColumn.of(values) if layout.steps else values
 
 
 def join(layout: Layout, values: Sequence[Any]) -> Flat:
-    """Return converted values, one a record, as one column.
+    """Return converted values, one for each record, as one column.
 
     Args:
-        layout: The field they are of.
-        values: What `_columns.converter` made of each, None where it is missing.
+        layout: The field.
+        values: The results of `_columns.converter`, with None for missing ones.
     """
     return _join_steps(layout, values) if layout.steps else join_items(layout, values)
 
 
 def join_items(layout: Layout, items: Sequence[Any]) -> Flat:
-    """Return items, as `_items.item_converter` made them, as one column; None where one is missing."""
+    """Return the results of `_items.item_converter`, with None for missing ones, as one column."""
     states = _states(items)
     if layout.storage == "tensor" or (layout.is_bytes and layout.shape == ()):
         return Flat(len(items), byte_strings(layout, [item or b"" for item in items]), states=states)
@@ -91,7 +91,7 @@ def _join_numbers(layout: Layout, items: Sequence[Any], states: NDArray[np.uint8
     if shape == ():
         nothing = np.zeros((), dtype)[()]
         return Flat(len(items), np.array([nothing if x is None else x for x in items], dtype), states=states)
-    # A missing array of open shape has no elements; one of fixed shape has zeros, so that the rest stay in place.
+    # A missing array of open shape is empty; one of fixed shape is zeros, so that the others keep their place.
     missing = (0,) if shape is None else layout.sizes
     arrays = [np.zeros(missing, dtype) if item is None else item for item in items]
     values = _concatenated([array.reshape(-1) for array in arrays], dtype)
@@ -112,7 +112,7 @@ def _join_byte_strings(layout: Layout, items: Sequence[Any], states: NDArray[np.
 
 
 def _join_steps(layout: Layout, records: Sequence[Flat | None]) -> Flat:
-    """Return one column of the steps of every record, each of which is a `Flat` already."""
+    """Return the steps of all records, each already a `Flat`, as one column."""
     parts = [record for record in records if record is not None]
     values: NDArray[Any] | BytesColumn
     if layout.kind == "bytes" and layout.storage != "raw":
@@ -161,7 +161,7 @@ def _concatenated(parts: Sequence[NDArray[Any]], dtype: Any) -> NDArray[Any]:
 
 
 def to_wire(layout: Layout, flat: Flat) -> dict[str, Values]:
-    """Return the features that store a column, by name."""
+    """Return the features that store a column, by their names."""
     wire = {layout.name: _own_feature(layout, flat)}
     if layout.shape_name is not None:
         assert flat.dims is not None
@@ -199,7 +199,7 @@ def _raw(values: NDArray[Any], offsets: NDArray[np.int64] | None, items: int) ->
 def add_to(columns: dict[str, Values], wire: dict[str, Values], field: str) -> None:
     """Add a field's features to those of the other fields.
 
-    Only a shape that several arrays share (`Array(shape_from=)`) can be there already; it must be the same for all.
+    Only a shape that several arrays share (`Array(shape_from=)`) can already exist; it must be the same for all.
     """
     for name, values in wire.items():
         other = columns.setdefault(name, values)
@@ -213,7 +213,7 @@ def _same(one: Values, other: Values) -> bool:
 
 
 def _numbers_by_row(values: Values) -> list[Any]:
-    """Return an int64 feature as a list of lists, None where it is missing."""
+    """Return an int64 feature as a list of lists, with None for missing ones."""
     assert isinstance(values.values, np.ndarray)
     flat, count = values.values, values.count or 0
     places = values.offsets if values.offsets is not None else range(0, len(flat) + 1, count or 1)

@@ -1,4 +1,4 @@
-"""Inferring: a schema from records alone, whoever wrote them.
+"""Inferring a schema from records, whatever wrote them.
 
 The wire tells kinds and counts. What it does not tell, such as int8 from int64, is not guessed.
 """
@@ -114,7 +114,7 @@ def _dtype(facts: FeatureFacts) -> str:
 
 @dataclass
 class _Arrays:
-    """Which features are arrays with their shape beside them, as recordkit writes them.
+    """Which features are arrays with a shape companion, as recordkit writes them.
 
     Attributes:
         found: The dtype (empty for lists of numbers or byte strings) and number of dimensions of each.
@@ -173,7 +173,7 @@ def _counts(values: Values) -> NDArray[np.int64]:
 
 
 def _same_places(own: Values, other: Values) -> bool:
-    """Tell whether two features are there in the same records, and in the same steps of them."""
+    """Tell whether two features are present in the same records, and in the same steps."""
     if own.steps is not None and other.steps is not None and not np.array_equal(own.steps, other.steps):
         return False
     return np.array_equal(_present(own), _present(other)) and len(_counts(own)) == len(_counts(other))
@@ -191,12 +191,12 @@ def _is_shape(facts: FeatureFacts) -> bool:
 
 
 def _raw_sizes(own: Values, dtype: str) -> NDArray[np.int64] | None:
-    """Return how many numbers each item's raw bytes hold, or None if they cannot be that."""
+    """Return how many numbers each item's raw bytes hold; None if they cannot be numbers."""
     counts = _counts(own)
     if not dtype or not isinstance(own.values, BytesColumn) or (counts > 1).any():
         return None
     here = np.ones(1, np.bool_) if own.steps is not None else _present(own)
-    if (here & (counts == 0)).any():  # a list that is there and empty is no array
+    if (here & (counts == 0)).any():  # an empty list is not an array
         return None
     lengths = np.zeros(len(counts), np.int64)
     lengths[counts == 1] = own.values.lengths
@@ -205,7 +205,7 @@ def _raw_sizes(own: Values, dtype: str) -> NDArray[np.int64] | None:
 
 
 def _one_dtype(names: Values) -> str:
-    """Return the dtype that all records name, or an empty string."""
+    """Return the dtype that all records name; empty if they do not agree."""
     assert isinstance(names.values, BytesColumn)
     found = set(names.values.to_list())
     if len(found) != 1 or (_counts(names) > 1).any():
@@ -214,11 +214,11 @@ def _one_dtype(names: Values) -> str:
         name = dtypes.canonical(found.pop().decode())
     except (SchemaError, UnicodeDecodeError):
         return ""
-    # Some dtypes are never raw bytes with a shape beside them: those are what someone else has written.
+    # Some dtypes are never stored as raw bytes with a shape; then another tool wrote the feature.
     return name if layout_of("", field_from_parts(name, (None, None))).storage == "raw" else ""
 
 
 def _fits(shapes: Values, sizes: NDArray[np.int64], rank: int) -> bool:
-    """Tell whether every shape has as many elements as are there."""
+    """Tell whether every shape matches the number of elements."""
     dims = np.asarray(shapes.values, np.int64).reshape(-1, rank)
     return not unlike(dims, sizes[_counts(shapes) > 0]).any()

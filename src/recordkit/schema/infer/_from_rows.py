@@ -1,4 +1,4 @@
-"""Observing: the schema that holds given Python values as they are, for those who declare none."""
+"""Inferring a schema from rows or columns, for users who declare none."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from recordkit.wording import is_whole, quoted
 if TYPE_CHECKING:
     from recordkit.schema.values import Shape
 
-# What Python's own types become. A float means no particular width, and float32 is what Example has a list for.
+# Dtypes for Python's own types. A Python float implies no width, and Example's list of floats holds float32.
 _PYTHON_TYPES = {bool: "bool", int: "int64", float: "float32", complex: "complex64", str: "string", bytes: "bytes"}
 
 
@@ -83,7 +83,7 @@ def _name(field: str, dtype: np.dtype[Any]) -> str:
 
 
 class _Seen:
-    """What the values of one field have in common so far."""
+    """The common type of the values of one field so far."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -95,14 +95,14 @@ class _Seen:
         self.pictures: set[str] | None = None
 
     def add(self, value: Any, row: int) -> None:
-        """Take in one value."""
+        """Add one value."""
         if value is None:
             return
         dtype, shape = self._type_of(value, row)
         self.add_type(dtype, shape, row)
 
     def add_type(self, dtype: str | None, shape: tuple[int, ...], row: int) -> None:
-        """Take in the dtype (None for an empty list, which has none) and shape of one value."""
+        """Add the dtype (None for an empty list) and shape of one value."""
         self.present += 1
         if dtype is not None:
             self.dtype = dtype if self.dtype is None else self._common(dtype, row)
@@ -119,7 +119,7 @@ class _Seen:
         assert self.dtype is not None
         if dtype == self.dtype:
             return dtype
-        # Whole numbers among Python floats are floats that happen to be whole.
+        # Integers among Python floats are floats without a fraction.
         if {dtype, self.dtype} == {"int64", "float32"} and self.python_float:
             return "float32"
         words = f"{self.dtype} and {dtype} in one field"
@@ -148,7 +148,7 @@ class _Seen:
         return dtype, ()
 
     def _type_of_list(self, value: Any, row: int) -> tuple[str | None, tuple[int, ...]]:
-        """Return the dtype and shape of nested lists, from those of what they hold."""
+        """Return the dtype and shape of nested lists."""
         inner = [self._type_of(item, row) for item in value if item is not None]
         if len(inner) != len(value):
             words = "None inside a list"
@@ -169,7 +169,7 @@ class _Seen:
         self.pictures = kinds if self.pictures is None else self.pictures & kinds
 
     def field(self, rows: int) -> Field:
-        """Return the field that holds every value seen."""
+        """Return the field that holds all values so far."""
         if self.dtype is None or self.shape is None:
             what = "None" if not self.present else "an empty list"
             message = f"{self.name}: {what} in every row, which tells no type\n  Declare a schema, or leave it out."

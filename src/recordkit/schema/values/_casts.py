@@ -1,7 +1,7 @@
-"""Exact casts: an array as another dtype, only if every value survives.
+"""Exact casts: an array converted to another dtype, if no value changes.
 
-One rule for every dtype: a value that the field cannot hold is a `Misfit`. Whole arrays are checked at once, so that a
-column of a million numbers costs a few passes over memory and none when its dtype is already right.
+One rule for every dtype: a value that the field cannot hold is a `Misfit`. Arrays are checked whole: a column of a
+million numbers costs a few passes over memory, and none if its dtype is right.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 def fit(array: NDArray[Any], dtype: str, *, rounding: bool = False) -> NDArray[Any]:
     """Return `array` as the numeric dtype named, with the same values.
 
-    The array itself comes back when nothing is to be done; else a new one in this machine's byte order. Order in
-    memory is left as it is.
+    Returns the array itself if its dtype is right; else a new one, in this machine's byte order and the same memory
+    order.
 
     Args:
         array: Numbers of any dtype a schema can hold.
-        dtype: The name of the dtype to make of them.
-        rounding: Round to the nearest value a float dtype holds. Overflow to infinity is refused even so.
+        dtype: The name of the dtype to convert to.
+        rounding: Round to the nearest value that a float dtype holds. Overflow to infinity is still an error.
 
     Raises:
         Misfit: At the first value that would change, with its index in row-major order.
@@ -41,7 +41,7 @@ def fit(array: NDArray[Any], dtype: str, *, rounding: bool = False) -> NDArray[A
     target = dtypes.numpy_dtype(dtype)
     if array.dtype == target:
         return array
-    # Only the byte order differs: no value can change, so NaN payloads and NaT need no look.
+    # Only the byte order differs, so no value can change, NaN and NaT included.
     if array.dtype.newbyteorder("=") == target:
         return array.astype(target)
     source = _source_name(array.dtype, dtype)
@@ -57,7 +57,7 @@ def fit(array: NDArray[Any], dtype: str, *, rounding: bool = False) -> NDArray[A
 
 
 def _source_name(source: np.dtype[Any], dtype: str) -> str:
-    """Return the schema's name of an array's dtype, or raise because a field of `dtype` takes nothing of the kind."""
+    """Return the schema's name of an array's dtype; raise if a field of `dtype` takes no such values."""
     if source.kind in "mM" and np.datetime_data(source)[0] == "generic" and dtype.startswith(dtypes.TIMES):
         return source.name  # a NaT may have no unit
     if source.kind in "SUT":
