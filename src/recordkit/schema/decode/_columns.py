@@ -29,8 +29,8 @@ def read(field: DecodedField) -> Column:
     """Return a field's column.
 
     A fixed shape gives an array (for byte strings a `BytesColumn`) of shape `[rows, *shape]`; a single `?` a `Ragged`
-    of one level; several dimensions with a `?` among them a rectangular `Ragged`. For sequences that is the column of all
-    steps, inside a `Ragged` whose first level is the steps of each record.
+    of one level; several dimensions with a `?` among them a rectangular `Ragged`. For sequences that is the column of
+    all steps, inside a `Ragged` whose first level is the steps of each record.
     """
     layout = field.layout
     if layout.storage == "tensor":
