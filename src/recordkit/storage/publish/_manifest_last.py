@@ -164,8 +164,8 @@ class ManifestLast:
         def begin(now: Register) -> Register | None:
             if now.outcome_of(write) is not None or (now.publishing and now.publishing.write == write):
                 return None
-            is_whole = now.publishing is None and now.kind == change.kind and len(now.done) == now.parts
-            if not is_whole or [identity_of(shard) for shard in new] != now.staged(at_most=len(new)):
+            is_same = now.publishing is None and now.kind == change.kind and now.owners == before.owners
+            if not is_same or [identity_of(shard) for shard in new] != now.staged(at_most=len(new)):
                 raise _taken(target)
             return replace(now, publishing=publication)
 
