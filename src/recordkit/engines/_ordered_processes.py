@@ -73,13 +73,24 @@ class ProcessEngine:
         _pools.add(pool)
         _end_with_the_program()
         waiting: deque[Future[Any]] = deque()
+        failure: Exception | None = None
+        source = iter(jobs)
         try:
-            for job in jobs:
-                waiting.append(pool.submit(_done, job))
-                if len(waiting) >= 2 * self.workers:
-                    yield waiting.popleft().result()
+            while failure is None:
+                try:
+                    job = next(source)
+                except StopIteration:
+                    break
+                except Exception as error:  # raised after the results before it
+                    failure = error
+                else:
+                    waiting.append(pool.submit(_done, job))
+                    if len(waiting) >= 2 * self.workers:
+                        yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
+            if failure is not None:
+                raise failure
         except BrokenProcessPool as error:
             message = (
                 "a worker process has ended before its time\n  It was killed, or ran out of memory: use fewer of them."
