@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from recordkit.codecs import CODECS
 from recordkit.errors import SchemaError
 from recordkit.schema import Schema
 
@@ -30,7 +31,7 @@ SHARD: Final = declare.record(
         "raw_bytes": _COUNT,
         "crc32c": declare.text("[0-9a-f]{8}", "8 hexadecimal digits"),
         "digest": declare.text("[0-9a-f]{32}", "32 hexadecimal digits"),
-        "compression": declare.one_of("gzip", "zlib", None),
+        "compression": declare.one_of(*CODECS),
         "rows": _COUNT,
         "skipped": _COUNT,
         "split": declare.text(),

@@ -11,6 +11,7 @@ import re
 import stat
 from pathlib import Path
 
+from recordkit.codecs import codec_of
 from recordkit.errors import StorageError
 from recordkit.filesystems import fitting, given_path, is_folder, mode_of
 
@@ -67,7 +68,7 @@ def suffix(compression: str | None) -> str:
     >>> suffix(None), suffix("gzip")
     ('.tfrecord', '.tfrecord.gz')
     """
-    return ".tfrecord.gz" if compression == "gzip" else ".tfrecord"
+    return f".tfrecord{codec_of(compression).suffix}"
 
 
 def shard_name(name: str, number: int, total: int, ending: str) -> str:

@@ -8,6 +8,7 @@ from ._fetch import InMemory as InMemory
 from ._fetch import fetch as fetch
 from ._fetch import fetch_later as fetch_later
 from ._file_kind import compression_of as compression_of
+from ._file_kind import starts_record as starts_record
 from ._record_file import RecordFile as RecordFile
 from ._record_index import beside as beside
 from ._record_index import check_fits as check_fits

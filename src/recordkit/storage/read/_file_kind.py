@@ -8,16 +8,17 @@ the length of a record has zeros where signatures of four bytes go on.
 from __future__ import annotations
 
 import re
-import zlib
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from recordkit import _core, examples, records
+from recordkit.codecs import CODECS, COMPRESSED
 from recordkit.errors import WrongFileError
 from recordkit.filesystems import UNKNOWN_SIZE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from recordkit.codecs import Codec, Compression
     from recordkit.filesystems import ByteFile
 
 __all__ = ["compression_of"]
@@ -108,11 +109,10 @@ _TWICE: Final = _is("gzip", rb"", "gzip again", _ONCE)
 
 _BOM: Final = b"\xef\xbb\xbf"
 _NOT_TEXT: Final = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f\x7f]")
-_GZIP: Final = b"\x1f\x8b\x08"
 _CODE: Final = re.compile(rb"<Code>([A-Za-z0-9._-]{1,64})</Code>")
 
 
-def compression_of(file: ByteFile) -> Literal["gzip", "zlib"] | None:
+def compression_of(file: ByteFile) -> Compression:
     """Return how a TFRecord file is compressed, from its bytes; None for a plain, an empty or a damaged one.
 
     Raises:
@@ -132,17 +132,19 @@ def compression_of(file: ByteFile) -> Literal["gzip", "zlib"] | None:
     size = file.size
     if not head or starts_record(head):
         return None
-    if _may_be_gzip(head):
-        raw, state = _inflated(file, 31)
-        if state == "error" and not raw and _payload_is_sound(file, head):
+    for codec in COMPRESSED:
+        if not codec.recognises(head):
+            continue
+        raw, state = codec.peek(file, _RAW)
+        if codec.has_magic:
+            is_it = bool(raw) or state != "error" or not _payload_is_sound(file, head)
+        else:
+            is_it = starts_record(raw) or (state != "error" and size >= _SURELY_ZLIB)
+        if is_it:
+            _refuse_inside(file, codec, raw, state)
+            return codec.name
+        if codec.has_magic:
             return None
-        _refuse_inside(file, "gzip", raw, state)
-        return "gzip"
-    if _may_be_zlib(head):
-        raw, state = _inflated(file, zlib.MAX_WBITS)
-        if starts_record(raw) or (state != "error" and size >= _SURELY_ZLIB):
-            _refuse_inside(file, "zlib", raw, state)
-            return "zlib"
     ends = size < UNKNOWN_SIZE  # and not a pipe, which may have none
     tail = file.read_at(max(0, size - _HEAD), _HEAD) if ends else b""
     if found := _known(head, tail, whole=size <= _HEAD) or (_known_as_a_whole(file, head) if ends else None):
@@ -165,41 +167,7 @@ def _payload_is_sound(file: ByteFile, head: bytes) -> bool:
     return _core.mask_crc(_core.crc32c(rest[:length])) == int.from_bytes(rest[length:], "little")
 
 
-def _may_be_gzip(head: bytes) -> bool:
-    return head.startswith(_GZIP) or head == _GZIP[:2]
-
-
-def _may_be_zlib(head: bytes) -> bool:
-    """Whether the two bytes of a zlib header are right, with no dictionary."""
-    if len(head) < 2:
-        return False
-    method, flags = head[0], head[1]
-    return method & 0x0F == 8 and method >> 4 <= 7 and (method << 8 | flags) % 31 == 0 and not flags & 0x20
-
-
-def _inflated(file: ByteFile, wbits: int, most: int = _RAW) -> tuple[bytes, Literal["end", "more", "error"]]:
-    """Return up to `most` bytes of what a compressed file stands for, and whether that is the end of it."""
-    raw, stream, at = bytearray(), zlib.decompressobj(wbits), 0
-    while data := file.read_at(at, _HEAD):
-        at += len(data)
-        while data:
-            if stream.eof:
-                # Members that hold nothing may come first.
-                if wbits < 16 or not data.strip(b"\0"):
-                    return bytes(raw), "end"
-                stream = zlib.decompressobj(wbits)
-            try:
-                # In small steps, because an error takes with it what the same call had inflated before.
-                raw += stream.decompress(data[:64], most - len(raw))
-            except zlib.error:
-                return bytes(raw), "error"
-            if len(raw) >= most:
-                return bytes(raw), "more"
-            data = (stream.unused_data if stream.eof else stream.unconsumed_tail) + data[64:]
-    return bytes(raw), "end" if stream.eof else "more"
-
-
-def _refuse_inside(file: ByteFile, compression: str, raw: bytes, state: str) -> None:
+def _refuse_inside(file: ByteFile, codec: Codec, raw: bytes, state: str) -> None:
     """Raise if what is compressed is surely something else than records.
 
     Raises:
@@ -208,15 +176,14 @@ def _refuse_inside(file: ByteFile, compression: str, raw: bytes, state: str) -> 
     if not raw or starts_record(raw):
         return
     whole = state == "end"
-    found = _TWICE if raw.startswith(_GZIP) else _known(raw, raw if whole else b"", whole=whole)
+    found = _TWICE if CODECS[_TWICE.kind].recognises(raw) else _known(raw, raw if whole else b"", whole=whole)
     if found is None and raw[0] == 0x0A and file.size < _MOST_EXAMPLE:
-        wbits = 31 if compression == "gzip" else zlib.MAX_WBITS
-        found = _as_example(*_inflated(file, wbits, _MOST_EXAMPLE))
+        found = _as_example(*codec.peek(file, _MOST_EXAMPLE))
     if found:
         message = (
-            f"{file.name}: this is {compression} around something else than records: {found.what}\n  {found.advice}"
+            f"{file.name}: this is {codec.name} around something else than records: {found.what}\n  {found.advice}"
         )
-        raise WrongFileError(message, path=file.name, kind=f"{found.kind}_in_{compression}")
+        raise WrongFileError(message, path=file.name, kind=f"{found.kind}_in_{codec.name}")
 
 
 def _known(head: bytes, tail: bytes, *, whole: bool) -> _Signature | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 
 from recordkit import _core, filesystems
-from recordkit.codecs import Checkpoints, Inflated, members_of, most_payload
+from recordkit.codecs import codec_of, most_payload
 from recordkit.errors import CorruptRecordError, RecordKitError, StorageError
 from recordkit.filesystems import LentFile, OpenFiles
 from recordkit.records import CHUNK_BYTES, NO_LIMIT, Reader, corrupt
@@ -104,13 +104,12 @@ class RecordFile:
 
     @cached_property
     def _members(self) -> tuple[Member, ...] | None:
-        if self.compression != "gzip" or not self.file.seekable:  # which cannot be hopped over
-            return None
         own = self._own()
-        members = members_of(own)
+        members = codec_of(self.compression).members(own)
+        if members is None:
+            return None
         own.check_not_truncated()
-        if members is not None:
-            self.check_count(sum(member.records for member in members))
+        self.check_count(sum(member.records for member in members))
         return members
 
     def check_count(self, found: int) -> None:
@@ -137,7 +136,7 @@ class RecordFile:
         if self.compression is None:
             return self.file
         lent = self.file if self.local is None else LentFile(self.local, self._open_files)
-        return Checkpoints(lent, self.compression)
+        return codec_of(self.compression).seekable(lent)
 
     @cached_property
     def count(self) -> int:
@@ -313,8 +312,7 @@ class RecordFile:
         # A file of its own: it is closed when the reader goes.
         source: Any
         if file is None:
-            assert self.compression is not None
-            source = Inflated(self._own(), self.compression)
+            source = codec_of(self.compression).reader(self._own())
         elif file.local is not None:
             return _LocalReader(file.local.reopened(), **options)
         else:

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final, Literal, cast
 
 from recordkit import _core, records
-from recordkit.codecs import all_zeros, members_of, most_payload, segments
+from recordkit.codecs import all_zeros, codec_of, most_payload, segments
 from recordkit.errors import CorruptRecordError
 from recordkit.filesystems import cut_short, written_over
 from recordkit.records import CHANGED, LARGE_BYTES, NO_LIMIT
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-    from recordkit.codecs import Compression, Gap
+    from recordkit.codecs import Compression, Gap, Zipped
     from recordkit.filesystems import ByteFile
     from recordkit.records import Chunk
 
@@ -399,7 +399,7 @@ def _go_on(held: Damage, item: Damage) -> bool:
 
 def _walk_compressed(
     file: ByteFile,
-    compression: Literal["gzip", "zlib"],
+    compression: Zipped,
     record: int,
     max_record_bytes: int,
     *,
@@ -439,7 +439,7 @@ def _walk_compressed(
 
 def _behind(file: ByteFile, compression: Compression, gap: Gap, record: int, start: int) -> tuple[int, int]:
     """Return the number of the first record behind a gap, and its place: as the headers of our members tell them."""
-    members = members_of(file) if compression == "gzip" else None
+    members = codec_of(compression).members(file)
     for member in members or ():
         if member.offset == gap.offset + gap.length and member.first_record >= record:
             return member.first_record, member.raw_offset

@@ -11,12 +11,13 @@ from typing import IO, TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from recordkit import _core, records
+from recordkit.codecs import COMPRESSED, codec_of
 from recordkit.errors import CorruptRecordError, StorageError, record_place
 from recordkit.filesystems import LocalFile
 from recordkit.schema import Schema
 from recordkit.storage.format import SIDE, Fingerprint, IndexBuilder, Manifest, inside, manifest_of, new_digest
 from recordkit.storage.overlays import layers_over, schema_through
-from recordkit.storage.read import RecordFile
+from recordkit.storage.read import RecordFile, starts_record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -134,7 +135,7 @@ class Facts:
         Raises:
             StorageError: The file is not sound, or its last record is torn and `cut_torn_tail` is False.
         """
-        if self.compression == "gzip":
+        if codec_of(self.compression).in_members:
             self._read_gzip(path, cut_torn_tail=cut_torn_tail)
         else:
             self._read_plain(path, cut_torn_tail=cut_torn_tail)
@@ -203,16 +204,18 @@ def compression_of(path: Path) -> Compression:
     """
     with path.open("rb") as file:
         start = file.read(12)
-    if start.startswith(b"\x1f\x8b"):
-        return "gzip"
-    if len(start) == 12 and _core.mask_crc(_core.crc32c(start[:8])) == int.from_bytes(start[8:], "little"):
+    if starts_record(start):
         return None
-    if len(start) >= 2 and start[0] & 0x0F == 8 and (start[0] << 8 | start[1]) % 31 == 0:
-        message = (
-            f"{path}: a ZLIB file is one stream, and TensorFlow would not see a second one\n"
-            "  Write a new file instead, or use gzip."
-        )
-        raise StorageError(message, path=str(path))
+    for codec in COMPRESSED:
+        if not codec.recognises(start):
+            continue
+        if not codec.appendable:
+            message = (
+                f"{path}: a ZLIB file is one stream, and TensorFlow would not see a second one\n"
+                "  Write a new file instead, or use gzip."
+            )
+            raise StorageError(message, path=str(path))
+        return codec.name
     return None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from recordkit.codecs import library_name
+from recordkit.codecs import CODECS, library_name
 from recordkit.engines import AUTO, count
 from recordkit.errors import SchemaError
 from recordkit.storage.format import Unlike, anything
@@ -72,7 +72,7 @@ class Options:
             raise ValueError(message)
         if rows is not None:
             whole_number(rows, "rows")
-        if compression not in (None, "gzip", "zlib"):
+        if compression not in CODECS:
             message = f'compression is None, "gzip" or "zlib", found {compression!r}'
             raise ValueError(message)
         if isinstance(level, bool) or level not in range(10):

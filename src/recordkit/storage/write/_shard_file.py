@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from recordkit import _core, filesystems
+from recordkit.codecs import codec_of
 from recordkit.storage.format import Fingerprint, IndexBuilder, Shard, new_digest
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class ShardFile:
     def put(self, block: Block, stored: Sequence[Buffer], crc: int) -> None:
         """Append a block in the form in which it is stored, and the CRC of that."""
         size = sum(memoryview(piece).nbytes for piece in stored)
-        if self._compression == "gzip":
+        if codec_of(self._compression).in_members:
             self._index.add_member(self._file.size, self.raw_bytes, self.records)
         self._file.write(stored)
         self._crc = _core.crc32c_combine(self._crc, crc, size)

@@ -10,7 +10,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING
 
 from recordkit import _core
-from recordkit.codecs import ZlibStream, compress_member
+from recordkit.codecs import codec_of
 from recordkit.storage.format import suffix
 
 from ._blocks import MEMBER_BYTES, Cutter
@@ -57,6 +57,7 @@ class Track:
         self._part = part
         self._lane = lane
         self._options = options
+        self._codec = codec_of(options.compression)
         self._split = split
         self._number = first
         self._row = first_row
@@ -70,7 +71,7 @@ class Track:
             first_row=first_row,
         )
         self._shard: ShardFile | None = None
-        self._stream: ZlibStream | None = None
+        self._stream = self._codec.stream(options.level)
         self._full = False
         self._end_row = first_row
 
@@ -90,8 +91,8 @@ class Track:
             self._hand_over(block)
 
     def _hand_over(self, block: Block) -> None:
-        if self._options.compression == "gzip" and block.records:
-            member = self._lane.start(compress_member, block.pieces, block.records, self._options.level)
+        if self._codec.in_members and block.records:
+            member = self._lane.start(self._codec.compress, block.pieces, block.records, self._options.level)
             self._lane.do(partial(self._write_member, block, member))
         else:
             self._lane.do(partial(self._write, block))
@@ -100,20 +101,16 @@ class Track:
 
     def _write_member(self, block: Block, member: Future[bytes]) -> None:
         data = member.result()
-        self._store(block, [data], _core.crc32c(data))
-
-    def _write(self, block: Block) -> None:
-        if self._options.compression != "zlib":
-            self._store(block, block.pieces, block.crc())
-            return
         self._before(block)
-        assert self._stream is not None
-        data = b"".join(self._stream.compress(piece) for piece in block.pieces)
         self._append(block, [data], _core.crc32c(data))
 
-    def _store(self, block: Block, stored: Sequence[Buffer], crc: int) -> None:
+    def _write(self, block: Block) -> None:
         self._before(block)
-        self._append(block, stored, crc)
+        if self._stream is None:
+            self._append(block, block.pieces, block.crc())
+            return
+        data = b"".join(self._stream.compress(piece) for piece in block.pieces)
+        self._append(block, [data], _core.crc32c(data))
 
     def _before(self, block: Block) -> None:
         """Make sure that a shard is open that takes the block."""
@@ -145,8 +142,7 @@ class Track:
             self._row,
             sync=self._options.sync,
         )
-        if self._options.compression == "zlib":
-            self._stream = ZlibStream(self._options.level)
+        self._stream = self._codec.stream(self._options.level)
         self._full = False
 
     def _finish(self, end_row: int) -> None:
@@ -154,8 +150,8 @@ class Track:
         assert shard is not None
         if self._stream is not None:
             shard.put_end(self._stream.finish())
-        elif self._options.compression == "gzip" and not shard.records:
-            shard.put_end(compress_member(b"", 0, self._options.level))
+        elif self._codec.in_members and not shard.records:
+            shard.put_end(self._codec.compress([], 0, self._options.level))
         self._part.add(shard.finish(end_row, split=self._split, sync=self._options.sync))
         self._shard = None
         self._number += 1

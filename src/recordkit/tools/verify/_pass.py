@@ -18,20 +18,18 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from recordkit import _core
+from recordkit.codecs import codec_of
 from recordkit.errors import CorruptRecordError, StorageError, WrongFileError
 from recordkit.filesystems import TOO_MANY, TOO_MANY_CODES, ByteFile, mapped_at_most
 from recordkit.records import CHANGED, CHUNK_BYTES, LARGE_BYTES, NO_LIMIT, Reader
 from recordkit.storage import (
-    Checkpoints,
     Damage,
-    Inflated,
     MemberStream,
     Passed,
     Sequential,
     advice_of,
     compression_of,
     diagnosed,
-    members_of,
     unstable_words,
     walk,
     walk_checking,
@@ -241,12 +239,12 @@ class _Pass:
     def _stream(self) -> Stream:
         if self._compression is None:
             return self._reader()
-        members = members_of(self._file) if self._compression == "gzip" and not self._is_pipe else None
+        members = codec_of(self._compression).members(self._file)
         if members is not None:
             self._claimed = sum(member.records for member in members)
             if self._of_payloads or max(member.raw_bytes for member in members) <= LARGE_BYTES:
                 return MemberStream(self._read, members)
-        source = cast("IO[bytes]", Inflated(self._read, self._compression))
+        source = cast("IO[bytes]", codec_of(self._compression).reader(self._read))
         return Reader(source, path=self._file.name, max_record_bytes=self._most)
 
     @property
@@ -338,7 +336,7 @@ class _Pass:
         """Whether no record is sound, for one reason that has a name."""
         if error.record or error.offset or self._records:
             return False
-        source = self._file if self._compression is None else Checkpoints(self._file, self._compression)
+        source = codec_of(self._compression).seekable(self._file)
         try:
             found = diagnosed(source)
         except CorruptRecordError:
