@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from recordkit.errors import ConflictError, StorageError
+from recordkit.errors import ConflictError, StorageError, TargetExistsError
 from recordkit.filesystems import IF_ABSENT, LocalFileSystem
 from recordkit.testing import FileSystemContract
 
@@ -64,7 +64,7 @@ class TestLocalFileSystem(FileSystemContract):
         files.put(str(tmp_path / "a"), b"one")
         files.put(str(tmp_path / "b"), b"two")
 
-        with pytest.raises(ConflictError):
+        with pytest.raises(TargetExistsError):
             files.rename(str(tmp_path / "a"), str(tmp_path / "b"), IF_ABSENT)
         files.rename(str(tmp_path / "a"), str(tmp_path / "c"), IF_ABSENT)
         files.rename(str(tmp_path / "c"), str(tmp_path / "b"))
@@ -75,7 +75,7 @@ class TestLocalFileSystem(FileSystemContract):
         files.put(str(tmp_path / "a" / "one"), b"")
         files.put(str(tmp_path / "b" / "two"), b"")
 
-        files.exchange(str(tmp_path / "a"), str(tmp_path / "b"))
+        assert files.exchange(str(tmp_path / "a"), str(tmp_path / "b"))
 
         assert {str(path.relative_to(tmp_path)) for path in tmp_path.glob("*/*")} == {"a/two", "b/one"}
 
@@ -95,7 +95,7 @@ def test_a_write_that_may_not_last_is_in_doubt(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.setattr(os, "fsync", fail)
 
-    with pytest.raises(StorageError, match="cannot be synced") as caught:
+    with pytest.raises(StorageError, match="fsync of the folder failed") as caught:
         files.put(str(tmp_path / "a"), b"one")
 
     assert type(caught.value).__name__ == "OutcomeUnknownError"

@@ -10,10 +10,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from recordkit import _core
 from recordkit.errors import ConflictError, OutcomeUnknownError, StorageError
 
 from ._local import LocalFile, version_of
+from ._local_writes import File, exchange, make_folder, remove_file, rename, rename_new, sync_folder
 from ._paths import fitting, mode_of, refusing
 from ._protocol import ALWAYS, IF_ABSENT, Capabilities, Entry, IfUnchanged, Stat
 
@@ -98,33 +98,24 @@ class LocalFileSystem:
         folder = Path(path).parent
         if not folder.is_dir():
             return
-        with self.locked(path), refusing(path, "be removed"):
-            Path(path).unlink(missing_ok=True)
-        self._make_last(folder)
+        with self.locked(path):
+            remove_file(Path(path))
+        self.make_last(folder)
 
     def rename(self, source: str, target: str, when: When = ALWAYS) -> None:
         """Rename a file or a folder in one atomic step.
 
         Raises:
-            ConflictError: `when` is `IF_ABSENT`, and something has the new name.
+            TargetExistsError: `when` is `IF_ABSENT`, and something has the new name.
         """
-        with refusing(source, f"be renamed to {target}"):
-            if when is IF_ABSENT:
-                code = _core.rename_new(os.fsencode(source), os.fsencode(target))
-                if code in (errno.EEXIST, errno.ENOTEMPTY):
-                    raise _exists(target)
-                if code:
-                    raise OSError(code, os.strerror(code))
-            else:
-                Path(source).rename(target)
-        self._make_last(Path(source).parent, Path(target).parent)
+        (rename_new if when is IF_ABSENT else rename)(Path(source), Path(target))
+        self.make_last(Path(source).parent, Path(target).parent)
 
-    def exchange(self, a: str, b: str) -> None:
-        """Let two names change places in one atomic step."""
-        with refusing(a, f"be exchanged with {b}"):
-            if code := _core.exchange(os.fsencode(a), os.fsencode(b)):
-                raise OSError(code, os.strerror(code))
-        self._make_last(Path(a).parent, Path(b).parent)
+    def exchange(self, a: str, b: str) -> bool:
+        """Let two names change places in one atomic step; return False if the file system cannot."""
+        is_done = exchange(Path(a), Path(b))
+        self.make_last(Path(a).parent, Path(b).parent)
+        return is_done
 
     @contextmanager
     def locked(self, path: str) -> Iterator[None]:
@@ -148,40 +139,17 @@ class LocalFileSystem:
             finally:
                 os.close(descriptor)
 
-    def make_folder(self, folder: Path) -> None:
-        """Make a folder and those above it."""
-        if folder.is_dir():
-            return
-        self.make_folder(folder.parent)
-        with refusing(folder, "be made"):
-            folder.mkdir(exist_ok=True)
-        self.sync_folder(folder.parent)
-
-    def _make_last(self, *folders: Path) -> None:
-        """Sync the folders of names that were changed.
+    def make_last(self, *folders: Path) -> None:
+        """Sync the folders of names that were changed, if this file system is to.
 
         Raises:
             OutcomeUnknownError: The change was made, and may not survive a loss of power.
         """
         for folder in dict.fromkeys(folders):
             try:
-                self.sync_folder(folder)
+                sync_folder(folder, sync=self.sync)
             except StorageError as error:
                 raise OutcomeUnknownError(str(error), path=str(folder), errno=error.errno) from error
-
-    def sync_folder(self, folder: Path) -> None:
-        """Make the names in a folder last."""
-        if not self.sync:
-            return
-        with refusing(folder, "be synced"):
-            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                os.fsync(descriptor)
-            except OSError as error:
-                if error.errno not in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):
-                    raise
-            finally:
-                os.close(descriptor)
 
 
 class LocalWriter:
@@ -190,61 +158,61 @@ class LocalWriter:
     def __init__(self, files: LocalFileSystem, path: str) -> None:
         self._files = files
         self._path = Path(path)
-        files.make_folder(self._path.parent)
+        make_folder(self._path.parent, sync=files.sync)
         self._staged = self._path.with_name(f"{_OURS}{os.urandom(8).hex()}.new")
-        with refusing(path, "be made"):
-            self._descriptor = os.open(self._staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        self._file = File(self._staged, early=files.sync)
+        self._file.path = self._path  # as errors are to name it
+        self._is_open = True
 
     def write(self, data: Buffer) -> None:
         """Append some bytes."""
-        left = memoryview(data).cast("B")
-        with refusing(self._path, "be written"):
-            while left:
-                left = left[os.write(self._descriptor, left) :]
+        self._file.write([data])
 
     def close(self) -> None:
         """Finish the file: readers see all of it from now on."""
-        if self._descriptor >= 0:
+        if self._is_open:
             self.finish(ALWAYS)
 
     def finish(self, when: When) -> str:
         """Give the file its name if the condition holds, and return its version."""
-        if self._files.sync:
-            with refusing(self._path, "be synced"):
-                os.fsync(self._descriptor)
-        with self._files.locked(str(self._path)):
-            there = self._files.stat(str(self._path))
-            if when is IF_ABSENT and there is not None:
-                raise _exists(str(self._path))
-            if isinstance(when, IfUnchanged) and (there is None or there.version != when.version):
-                message = f"{self._path}: the file has changed\n  Read it again."
-                raise ConflictError(message, path=str(self._path))
-            with refusing(self._path, "be written"):
+        try:
+            self._file.finish(sync=self._files.sync)
+            with self._files.locked(str(self._path)):
+                self._check(when)
                 version = self._newer_than_old()
-                self._staged.rename(self._path)
-            self._release()
-        self._files._make_last(self._path.parent)
+                rename(self._staged, self._path)
+                self._is_open = False
+        finally:
+            self.abort()
+        self._files.make_last(self._path.parent)
         return version
+
+    def _check(self, when: When) -> None:
+        path = str(self._path)
+        there = self._files.stat(path)
+        if when is IF_ABSENT and there is not None:
+            message = f"{path}: there is a file of this name already\n  Read it."
+            raise ConflictError(message, path=path, errno=errno.EEXIST)
+        if isinstance(when, IfUnchanged) and (there is None or there.version != when.version):
+            message = f"{path}: the file has changed\n  Read it again."
+            raise ConflictError(message, path=path)
 
     def _newer_than_old(self) -> str:
         """Return the version, which no earlier file of this name has had: the clock of a file system is coarse."""
-        new = os.fstat(self._descriptor)
-        with suppress(FileNotFoundError):
-            old = self._path.stat()
-            if new.st_mtime_ns <= old.st_mtime_ns:
-                os.utime(self._descriptor, ns=(new.st_atime_ns, old.st_mtime_ns + 1))
-        return version_of(os.fstat(self._descriptor))
+        with refusing(self._path, "be written"):
+            new = self._staged.stat()
+            with suppress(FileNotFoundError):
+                old = self._path.stat()
+                if new.st_mtime_ns <= old.st_mtime_ns:
+                    os.utime(self._staged, ns=(new.st_atime_ns, old.st_mtime_ns + 1))
+            return version_of(self._staged.stat())
 
     def abort(self) -> None:
         """Give the file up: whatever had the name before still has it."""
-        if self._descriptor >= 0:
-            self._release()
-            with suppress(FileNotFoundError):
-                self._staged.unlink()
-
-    def _release(self) -> None:
-        descriptor, self._descriptor = self._descriptor, -1
-        os.close(descriptor)
+        if self._is_open:
+            self._is_open = False
+            self._file.close()
+            remove_file(self._staged)
 
 
 def _is_open_as(descriptor: int, path: Path) -> bool:
@@ -252,7 +220,3 @@ def _is_open_as(descriptor: int, path: Path) -> bool:
         return os.path.samestat(path.lstat(), os.fstat(descriptor))
     except FileNotFoundError:
         return False
-
-
-def _exists(path: str) -> ConflictError:
-    return ConflictError(f"{path}: there is a file of this name already\n  Read it.", path=path, errno=errno.EEXIST)
