@@ -194,9 +194,8 @@ class Alike(GeneratorStep):
                 yield element
                 continue
             try:
-                known = (
-                    spec_of(to_tensors(element)) if known is UNKNOWN else joined(known, spec_of(to_tensors(element)))
-                )
+                spec = spec_of(to_tensors(element))
+                known = spec if known is UNKNOWN else joined(known, spec)
             except TypeError as error:
                 yield Failed(error)
                 continue
