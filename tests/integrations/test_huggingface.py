@@ -95,7 +95,7 @@ class TestToHf:
     def test_never_replaces_a_file(self, ds: rk.Dataset, tmp_path: Path) -> None:
         (tmp_path / "taken").write_text("mine")
 
-        with pytest.raises(TargetExistsError, match=r"taken: there is something of this name already\n  Give another"):
+        with pytest.raises(TargetExistsError, match=r"taken: already exists\n  Choose another"):
             to_hf(ds, tmp_path / "taken")
 
     def test_leaves_nothing_behind_where_it_fails(self, tmp_path: Path, ds: rk.Dataset) -> None:
@@ -191,12 +191,12 @@ class TestFromHf:
     @pytest.mark.parametrize(
         ("feature", "value", "words"),
         [
-            (datasets.List({"k": datasets.Value("int64")}), [{"k": 1}], "x: a list of dicts is nothing that a record"),
-            (datasets.Value("decimal128(5, 2)"), None, r"x: Value\('decimal128\(5, 2\)'\) is nothing that a record"),
+            (datasets.List({"k": datasets.Value("int64")}), [{"k": 1}], "x: a record cannot hold a list of dicts"),
+            (datasets.Value("decimal128(5, 2)"), None, r"x: a record cannot hold Value\('decimal128\(5, 2\)'\)"),
             (
                 datasets.Value("time32[s]"),
                 None,
-                r"x: Value\('time32\[s\]'\) is nothing that a record can hold\n  Leave",
+                r"x: a record cannot hold Value\('time32\[s\]'\)\n  Leave",
             ),
         ],
     )

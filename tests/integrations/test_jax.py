@@ -46,7 +46,7 @@ class TestArrays:
 
     @pytest.mark.parametrize("wrong", [2**31, -(2**31) - 1])
     def test_that_jax_would_cut_off_are_an_error(self, wrong: int) -> None:
-        with pytest.raises(SchemaError, match=rf"^id: expected int32, found {wrong}\n  JAX would cut it off"):
+        with pytest.raises(SchemaError, match=rf"^id: expected int32, found {wrong}\n  JAX would truncate it"):
             arrays({"id": np.array([1, wrong])})
 
     @pytest.mark.parametrize(
@@ -56,7 +56,10 @@ class TestArrays:
             ("ada", "expected numbers, found str"),
             (None, "expected numbers, found NoneType"),
             (np.array(["a"], object), "expected numbers, found an array of object"),
-            (Ragged(np.ones(1), (np.array([0, 1]),)), r"expected numbers, found rows of differing length\n  Fill them"),
+            (
+                Ragged(np.ones(1), (np.array([0, 1]),)),
+                r"expected numbers, found rows of different lengths\n  Pad them",
+            ),
         ],
     )
     def test_of_what_jax_has_none_for_are_an_error(self, value: Any, words: str) -> None:

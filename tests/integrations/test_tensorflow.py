@@ -132,7 +132,7 @@ class TestElements:
             to_tf_dataset(ds.select("age").skip(1))
 
     def test_of_which_there_are_none_need_a_signature(self, ds: rk.Dataset) -> None:
-        with pytest.raises(SchemaError, match=r"there is no element that could tell .*\n  Give signature="):
+        with pytest.raises(SchemaError, match=r"there are no elements to infer .*\n  Pass signature="):
             to_tf_dataset(ds.take(0).batch(2))
 
 

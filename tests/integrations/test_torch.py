@@ -264,7 +264,7 @@ class TestTorchIterableDataset:
         dataset = TorchIterableDataset(pipe)
 
         for loader in (torch.utils.data.DataLoader, StatefulDataLoader):
-            with pytest.raises(StateError, match=r"batches of these\n  Write DataLoader\(.*, batch_size=None\)"):
+            with pytest.raises(StateError, match=r"would batch them again\n  Write DataLoader\(.*, batch_size=None\)"):
                 next(iter(loader(dataset, batch_size=7)))
             assert next(iter(loader(dataset, batch_size=None))) is not None
             assert len(next(iter(loader(dataset, batch_size=2, collate_fn=list)))) == 2

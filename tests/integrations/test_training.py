@@ -16,7 +16,7 @@ TIMEOUT = 150  # seconds for all ranks together
 
 
 EARLY = (
-    "torch.distributed was initialised after this TorchIterableDataset was made, which knows of one rank\n"
+    "torch.distributed was initialised after this TorchIterableDataset, which assumes one rank\n"
     "  Call torch.distributed.init_process_group first."
 )
 

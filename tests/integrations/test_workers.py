@@ -153,7 +153,9 @@ class TestStates:
     def test_of_other_workers_are_refused(self, folder: Path) -> None:
         pipe = pipeline(folder, "shuffled", 9, 2)
 
-        with pytest.raises(StateError, match=r"^the state is of worker 1 of 2, and this is worker 1 of 3\n  Start as"):
+        with pytest.raises(
+            StateError, match=r"^the state belongs to worker 1 of 2, and this is worker 1 of 3\n  Start as"
+        ):
             Share(pipe, 1, 3, 0).load_state_dict(Share(pipe, 1, 2, 0).state_dict())
 
     def test_without_a_worker_are_refused(self) -> None:
@@ -163,5 +165,7 @@ class TestStates:
             pipe_state({"_snapshot": {}})
 
     def test_that_do_not_tell_all_are_refused(self) -> None:
-        with pytest.raises(StateError, match=r"^the state was taken 3 batches ago\n  Make the StatefulDataLoader with"):
+        with pytest.raises(
+            StateError, match=r"^the state was taken 3 batches ago\n  Create the StatefulDataLoader with"
+        ):
             pipe_state({"_steps_since_snapshot": 3})

@@ -258,7 +258,7 @@ class TestErrors:
     def test_ignoring_says_what_it_leaves_out_if_asked(self) -> None:
         inverse = Dataset.range(3).map(lambda n: 6 // int(n)).ignore_errors(log_warning=True)
 
-        with pytest.warns(RuntimeWarning, match="left out: integer division"):
+        with pytest.warns(RuntimeWarning, match="is dropped: integer division"):
             assert numbers(inverse) == [6, 3]
 
     def test_failed_elements_are_not_cached(self) -> None:
@@ -300,7 +300,7 @@ class TestErrors:
         target = str(tmp_path / "cache")
         list(Dataset.range(3).cache(target))
 
-        with pytest.warns(RuntimeWarning, match="was made of other records or steps.*\n.*remove the folder"):
+        with pytest.warns(RuntimeWarning, match="was made from other records or steps.*\n.*Remove the folder"):
             assert numbers(Dataset.range(3).map(lambda n: n + 1).cache(target)) == [0, 1, 2]
 
     def test_cache_in_a_folder_knows_the_steps_before_it_in_any_process(self, path: str, tmp_path: Path) -> None:

@@ -201,7 +201,7 @@ class TestSparse:
         with pytest.raises(SchemaError) as caught:
             ours.io.parse_example([self.PLACED, other], {"s": ours.io.SparseFeature("i", "v", ours.float32, 5)})
 
-        assert str(caught.value).startswith("s: expected 1, one a value of 'v', found 2 indices in 'i'")
+        assert str(caught.value).startswith("s: expected 1, one for each value of 'v', found 2 indices in 'i'")
         assert caught.value.record == 1
 
 
@@ -269,7 +269,7 @@ class TestRagged:
             """
         part = getattr(ours.io.RaggedFeature, partition)("p")
 
-        with pytest.raises(SchemaError, match="r: expected rows that take up the values of 'x'") as caught:
+        with pytest.raises(SchemaError, match="r: expected rows that match the values of 'x'") as caught:
             ours.io.parse_example([good, bad], {"r": ours.io.RaggedFeature(ours.int64, "x", [part])})
 
         assert caught.value.record == 1

@@ -124,7 +124,7 @@ class TestErrors:
             sequence({}, {"x": [], "p": [wire.ints(1)]}),
         ]
 
-        with pytest.raises(SchemaError, match="r: expected rows that take up the values of 'x'"):
+        with pytest.raises(SchemaError, match="r: expected rows that match the values of 'x'"):
             ours.io.parse_sequence_example(payloads, None, {"r": part})
 
     def test_record_and_key_are_named(self) -> None:

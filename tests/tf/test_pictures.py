@@ -314,7 +314,7 @@ class TestOurs:
         assert {row.tobytes() for row in flipped} == {picture().tobytes(), picture()[:, ::-1].tobytes()}
 
     def test_methods_that_are_not_offered_are_named(self) -> None:
-        with pytest.raises(ValueError, match="'cubic' is no method\n  There are bilinear, nearest, bicubic, area"):
+        with pytest.raises(ValueError, match="unknown method 'cubic'\n  Use one of bilinear, nearest, bicubic, area"):
             ours.image.resize(picture(), [3, 3], "cubic")
         with pytest.raises(AttributeError, match=r"recordkit's tf\.image has no 'adjust_hue'"):
             ours.image.adjust_hue  # noqa: B018

@@ -73,5 +73,5 @@ class TestTensor:
         assert repr(again) == repr(value)
 
     def test_strings_are_not_cast(self) -> None:
-        with pytest.raises(InvalidArgumentError, match="cast: string does not become int64\n  Use Python"):
+        with pytest.raises(InvalidArgumentError, match="cast: cannot cast string to int64\n  Use Python"):
             ours.cast("1", ours.int64)

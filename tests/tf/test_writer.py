@@ -75,7 +75,7 @@ class TestFiles:
     def test_what_is_no_bytes_is_refused_in_words(self, tmp_path: Path) -> None:
         with (
             TFRecordWriter(tmp_path / "a.tfrecord") as writer,
-            pytest.raises(TypeError, match="a record is bytes, found Ex"),
+            pytest.raises(TypeError, match="a record must be bytes, found Ex"),
         ):
             writer.write(ours.train.Example())
 
@@ -130,7 +130,7 @@ class TestNeverClosed:
         writer = TFRecordWriter(tmp_path / "a.tfrecord")
         writer.write(b"one")
 
-        with pytest.warns(RuntimeWarning, match="never closed; it is published as it was left\n  Use it in a with"):
+        with pytest.warns(RuntimeWarning, match="never closed; the file is published as it is\n  Use it in a with"):
             del writer
 
         assert payloads(tmp_path / "a.tfrecord") == [b"one"]
@@ -140,7 +140,7 @@ class TestNeverClosed:
             raise KeyError
         except KeyError:
             writer = TFRecordWriter(tmp_path / "a.tfrecord")
-            with pytest.warns(RuntimeWarning, match="it is published"):
+            with pytest.warns(RuntimeWarning, match="the file is published"):
                 del writer
 
         assert payloads(tmp_path / "a.tfrecord") == []
@@ -149,8 +149,8 @@ class TestNeverClosed:
     @pytest.mark.parametrize(
         ("end", "status", "words", "there"),
         [
-            ("", 0, "it is published as it was left", True),
-            ("raise KeyError", 1, "an exception is under way, so that nothing is published", False),
+            ("", 0, "the file is published as it is", True),
+            ("raise KeyError", 1, "an exception is being handled, so the file is discarded", False),
         ],
     )
     def test_at_exit(self, tmp_path: Path, options: str, end: str, status: int, words: str, there: bool) -> None:

@@ -23,7 +23,7 @@ def with_rows(dataset: Dataset, what: str, instead: str) -> Dataset:
     if not hasattr(type(dataset), "__getitem__"):
         message = (
             f"{what}: expected a dataset, whose rows have numbers, found {type(dataset).__name__}\n"
-            f"  Give it what recordkit.open returns, or write {instead}."
+            f"  Pass what recordkit.open returns, or write {instead}."
         )
         raise TypeError(message)
     return dataset

@@ -77,9 +77,9 @@ class Share(Iterator[Any]):
         """Resume where a worker with the same number stopped."""
         if (state["worker"], state["workers"]) != (self._worker, self._workers):
             message = (
-                f"the state is of worker {state['worker']} of {state['workers']}, "
+                f"the state belongs to worker {state['worker']} of {state['workers']}, "
                 f"and this is worker {self._worker} of {self._workers}\n"
-                "  Start as many workers as then, or go on from TorchIterableDataset(pipe, rk.torch.pipe_state(state))."
+                "  Start as many workers as before, or use TorchIterableDataset(pipe, rk.torch.pipe_state(state))."
             )
             raise StateError(message)
         self.epoch, self._given = state["epoch"], state["given"]
@@ -99,12 +99,14 @@ def pipe_state(state: Mapping[str, Any]) -> dict[str, Any] | None:
     if state.get("_steps_since_snapshot"):
         message = (
             f"the state was taken {state['_steps_since_snapshot']} batches ago\n"
-            "  Make the StatefulDataLoader with snapshot_every_n_steps=1."
+            "  Create the StatefulDataLoader with snapshot_every_n_steps=1."
         )
         raise StateError(message)
     found = list(_worker_states(state))
     if not found:
-        message = "expected the state of a StatefulDataLoader with a TorchIterableDataset, found none of a worker in it"
+        message = (
+            "expected the state of a StatefulDataLoader with a TorchIterableDataset, found no state of a worker in it"
+        )
         raise StateError(message)
     last = max(found, key=lambda one: (one["given"] > 0, one["given"] * one["workers"] + one["worker"]))
     whole: dict[str, Any] | None = last["whole"]

@@ -93,7 +93,7 @@ def _feature(kind: Any, picture: bool) -> Any:
 
 def _written(pieces: Iterator[Any], features: datasets.Features, path: Path) -> datasets.Dataset:
     if path.exists():
-        message = f"{path}: there is something of this name already\n  Give another name, or remove it first."
+        message = f"{path}: already exists\n  Choose another name, or remove it first."
         raise TargetExistsError(message, path=str(path))
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -257,7 +257,7 @@ def _dtype(dataset: Any, name: str, feature: Any) -> str:
     if known is None or isinstance(feature, datasets.Audio):
         found = "a list of dicts" if text == "a dict" else repr(feature)
         advice = "Leave it out with remove_columns, or convert it with map."
-        message = f"{name}: {found} is nothing that a record can hold\n  {advice}"
+        message = f"{name}: a record cannot hold {found}\n  {advice}"
         raise SchemaError(message, field=name, found=found)
     return known
 

@@ -97,7 +97,7 @@ def arrays(value: Any) -> Any:
     Traceback (most recent call last):
         ...
     recordkit.errors.SchemaError: name: expected numbers, found text
-      JAX has arrays of numbers only. Leave it out with select, or make numbers of it in map.
+      JAX has arrays of numbers only. Leave it out with select, or convert it to numbers in map.
     """
     return _tree(value, "")
 
@@ -128,7 +128,7 @@ def _tree(value: Any, where: str) -> Any:
         items = [_tree(item, f"{where}[{i}]") for i, item in enumerate(value)]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     if isinstance(value, Ragged):
-        raise _no_array(where, "rows of differing length", "Fill them up: batch(n, pad=0), or Ragged.to_padded(0).")
+        raise _no_array(where, "rows of different lengths", "Pad them: batch(n, pad=0), or Ragged.to_padded(0).")
     if isinstance(value, BytesColumn):
         raise _not_numbers(where, "text" if value.text else "bytes")
     if isinstance(value, str | bytes) or value is None:
@@ -147,13 +147,13 @@ def _checked(array: Any, where: str) -> Any:
     least, most, bounds = int(array.min()), int(array.max()), np.iinfo(narrow)
     if least < bounds.min or most > bounds.max:
         found = least if least < bounds.min else most
-        advice = "JAX would cut it off. Set jax.config.update('jax_enable_x64', True), or store it in two fields."
+        advice = "JAX would truncate it. Set jax.config.update('jax_enable_x64', True), or store it in two fields."
         raise _no_array(where, str(found), advice, expected=narrow)
     return array
 
 
 def _not_numbers(where: str, found: str) -> SchemaError:
-    advice = "JAX has arrays of numbers only. Leave it out with select, or make numbers of it in map."
+    advice = "JAX has arrays of numbers only. Leave it out with select, or convert it to numbers in map."
     return _no_array(where, found, advice)
 
 

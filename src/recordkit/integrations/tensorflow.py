@@ -71,7 +71,7 @@ def _first(pipe: Pipeline, optional: tuple[str, ...]) -> Any:
     with iter(pipe.take(1)) as elements:
         for element in elements:
             return _plain(element, optional), isinstance(element, Batch)
-    message = f"{pipe!r}: there is no element that could tell what TensorFlow gets\n  Give signature=."
+    message = f"{pipe!r}: there are no elements to infer the signature from\n  Pass signature=."
     raise SchemaError(message)
 
 
@@ -98,7 +98,7 @@ def _spec(value: Any, where: str, schema: Schema | None, batch: bool) -> Any:
     if isinstance(value, Ragged):
         return _ragged_spec(value)
     if value is None:
-        advice = "TensorFlow has no missing values: batch first, which gives a mask, or give it a default in map."
+        advice = "TensorFlow has no missing values: batch first, which adds a mask, or set a default in map."
         message = f"{where}: missing\n  {advice}"
         raise SchemaError(message, field=where)
     array = _array(value)

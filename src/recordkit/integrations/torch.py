@@ -262,7 +262,7 @@ class TorchIterableDataset(data.IterableDataset):  # type: ignore[misc]
         # A worker process does not know the ranks.
         if self._world and data.get_worker_info() is None and _world() not in (self._world, (0, 1)):
             message = (
-                "torch.distributed was initialised after this TorchIterableDataset was made, which knows of one rank\n"
+                "torch.distributed was initialised after this TorchIterableDataset, which assumes one rank\n"
                 "  Call torch.distributed.init_process_group first."
             )
             raise StateError(message)
@@ -275,7 +275,7 @@ def _refuse_batches_of_batches(loader: Mapping[str, Any]) -> None:
     """
     if loader.get("auto_collation") and loader.get("collate_fn") is data.default_collate:
         message = (
-            "DataLoader: the pipeline makes batches, and batch_size= makes batches of these\n"
+            "DataLoader: the pipeline makes batches already, and batch_size= would batch them again\n"
             "  Write DataLoader(TorchIterableDataset(pipe), batch_size=None)."
         )
         raise StateError(message)

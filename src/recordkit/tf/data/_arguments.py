@@ -30,7 +30,7 @@ def file_names(names: Any) -> list[str]:
         names = [os.fsencode(given_path(name)) if isinstance(name, str | os.PathLike) else name for name in names]
     tensor = convert_to_tensor(names, dtype_hint=string)
     if tensor.dtype != string and np.size(tensor):
-        message = f"expected names of files, found {tensor.dtype.name}"
+        message = f"expected file names, found {tensor.dtype.name}"
         raise TypeError(message)
     return [os.fsdecode(name) for name in np.asarray(tensor).reshape(-1).tolist()]
 

@@ -61,7 +61,7 @@ def stacked(column: list[Any]) -> Any:
         if array.shape != arrays[0].shape:
             message = (
                 f"batch: expected tensors of one shape, found {list(arrays[0].shape)}, and {list(array.shape)} in "
-                f"element {at}\n  Use padded_batch or ragged_batch, or bring them to one shape in map."
+                f"element {at}\n  Use padded_batch or ragged_batch, or give them one shape in map."
             )
             raise InvalidArgumentError(message)
     return Tensor(np.stack(arrays))
@@ -238,7 +238,7 @@ def _column(leaf: Any) -> Any:
     if isinstance(leaf, RaggedTensor):
         return [RaggedRow(row, leaf.splits.dtype) if isinstance(row, Tensor) else row for row in leaf]
     if not isinstance(leaf, Tensor) or not leaf.ndim:
-        message = "expected tensors with rows, found a scalar\n  The first dimension is what is taken apart."
+        message = "expected tensors with rows, found a scalar\n  Elements are split along their first dimension."
         raise ValueError(message)
     return leaf
 

@@ -195,7 +195,7 @@ class Dataset:
         """
         structure = datasets if datasets is not None else args[0] if len(args) == 1 else args
         if not all(isinstance(each, Dataset) for each in leaves(structure)) or not any(True for _ in leaves(structure)):
-            message = "zip: expected datasets, in tuples and dicts\n  A list is no structure of them."
+            message = "zip: expected datasets in tuples and dicts\n  A list is not a structure."
             raise TypeError(message)
         first, *others = leaves(structure)
         pipe = first._pipe.zip(*(other._pipe for other in others))
@@ -571,9 +571,8 @@ def _restored(spec: Any, kept: Any) -> Any:
     try:
         _specs.joined(spec, _specs.spec_of(element))
     except TypeError:
-        message = (
-            f"cache: expected elements like {spec!r}, found {_specs.spec_of(element)!r}\n  To make it anew, remove it."
-        )
+        found = _specs.spec_of(element)
+        message = f"cache: expected elements like {spec!r}, found {found!r}\n  Remove the cache to rebuild it."
         raise InvalidArgumentError(message) from None
     return element
 
@@ -581,7 +580,7 @@ def _restored(spec: Any, kept: Any) -> Any:
 def _state(new: Any, old: Any) -> Any:
     """Return a new state; its dtype must be that of the old one."""
     if isinstance(new, Tensor) and isinstance(old, Tensor) and new.dtype != old.dtype:
-        message = f"reduce: the state was {old.dtype.name}, and the function has returned {new.dtype.name}"
+        message = f"reduce: expected a state of dtype {old.dtype.name}, but the function returned {new.dtype.name}"
         raise TypeError(message)
     return new
 

@@ -164,5 +164,6 @@ def columns_of(elements: list[Any], where: str) -> Any:
     try:
         return map_leaves(lambda *column: list(column), *elements)
     except (KeyError, ValueError, TypeError, AttributeError):
-        message = f"{where}: expected elements of one structure, found several\n  What map returns has one structure."
+        advice = "map must return the same structure for every element."
+        message = f"{where}: expected elements of one structure, found several\n  {advice}"
         raise SchemaError(message) from None

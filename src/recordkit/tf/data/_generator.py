@@ -103,5 +103,5 @@ def _array(value: Any, dtype: Any, where: str) -> Any:
 
 
 def _unlike(where: str, expected: str, found: str) -> SchemaError:
-    message = f"{where}: expected {expected}, found {found}\n  That is what output_signature says."
+    message = f"{where}: expected {expected}, found {found}\n  Elements must match output_signature."
     return SchemaError(message, expected=expected, found=found)

@@ -124,8 +124,8 @@ class Cache(CacheSource):
         """Use any existing cache, as TensorFlow does, but warn if it was made of something else."""
         if fingerprint and fingerprint != self.fingerprint:
             message = (
-                f"{self.path}: this cache was made of other records or steps, and is used as it is\n"
-                "  To make it anew, remove the folder."
+                f"{self.path}: this cache was made from other records or steps, and is used anyway\n"
+                "  Remove the folder to rebuild it."
             )
             warnings.warn(message, RuntimeWarning, stacklevel=2)
         return bool(fingerprint)

@@ -80,7 +80,9 @@ def rows(spec: Any) -> Any:
     """
     known = [leaf.shape for leaf in leaves(spec) if isinstance(leaf, TensorSpec) and leaf.shape.known]
     if any(not shape for shape in known):
-        message = "unbatch: expected tensors with rows, found a scalar\n  The first dimension is what is taken apart."
+        message = (
+            "unbatch: expected tensors with rows, found a scalar\n  Elements are split along their first dimension."
+        )
         raise ValueError(message)
     lengths = sorted({shape[0] for shape in known if shape[0] is not None})
     if len(lengths) > 1:
@@ -109,7 +111,7 @@ def joined(first: Any, second: Any) -> Any:
     except _Unlike:
         message = (
             f"concatenate: expected elements like those of the first dataset, {first!r}, found {second!r}\n"
-            "  Bring them to one structure and dtype in map, such as by tf.cast."
+            "  Convert them to one structure and dtype in map, for example with tf.cast."
         )
         raise TypeError(message) from None
 
@@ -162,7 +164,7 @@ def padded_shapes(spec: Any, shapes: Any) -> Any:
     if shapes is not None:
         return _for_each(spec, shapes, "padded_shapes", _padded_shape)
     if any(isinstance(leaf, TensorSpec) and not leaf.shape.known for leaf in leaves(spec)):
-        message = "padded_batch: the number of dimensions is not known\n  Give padded_shapes."
+        message = "padded_batch: the rank is unknown\n  Pass padded_shapes."
         raise ValueError(message)
     return None
 
@@ -221,11 +223,11 @@ def asked_shape(given: Any) -> tuple[int | None, ...]:
         given = array_of(given, None).tolist()
     sizes = list(given) if isinstance(given, list | tuple) else [given]
     if not all(size is None or hasattr(size, "__index__") for size in sizes):
-        message = f"padded_batch: a padded shape is made of whole numbers and None, found {given!r}"
+        message = f"padded_batch: a padded shape consists of integers and None, found {given!r}"
         raise TypeError(message)
     asked = [None if size is None or int(size) == -1 else int(size) for size in sizes]
     if any(size is not None and size < 0 for size in asked):
-        message = f"padded_batch: sizes are not negative, found the padded shape {given!r}"
+        message = f"padded_batch: expected sizes from 0 up, found the padded shape {given!r}"
         raise ValueError(message)
     return tuple(asked)
 
@@ -234,7 +236,7 @@ def _padding(spec: TensorSpec, fill: Any) -> None:
     if fill is None:
         return
     if array_of(fill, None).ndim:
-        message = f"padded_batch: padding_values are scalars, found the shape {array_of(fill, None).shape}"
+        message = f"padded_batch: padding_values must be scalars, found the shape {array_of(fill, None).shape}"
         raise ValueError(message)
     filling(fill, spec.dtype)
 
@@ -258,7 +260,7 @@ def unfit(asked: Any, tensor: Tensor, sizes: tuple[int, ...]) -> Exception:
         return InvalidArgumentError(message)
     message = (
         f"padded_batch: expected tensors of {[None if size is None else size for size in asked]} at most, found "
-        f"{list(sizes)}\n  Leave sizes open: None."
+        f"{list(sizes)}\n  Use None for sizes that vary."
     )
     seen = any(size is not None and there is not None and there > size for size, there in zip(asked, here, strict=True))
     return ValueError(message) if seen else DataLossError(message)

@@ -103,7 +103,7 @@ def _answer(result: Any) -> bool:
     answer = to_tensors(result)
     if not isinstance(answer, Tensor) or answer.dtype is not bool_ or answer.ndim:
         found = f"{answer.dtype.name} of shape {answer.shape}" if isinstance(answer, Tensor) else type(answer).__name__
-        message = f"the predicate must return a scalar of bool, found {found}\n  Compare: n > 0, or text == b'yes'."
+        message = f"the predicate must return a scalar bool, found {found}\n  Compare: n > 0, or text == b'yes'."
         raise ValueError(message)
     return bool(answer)
 
@@ -331,7 +331,7 @@ class Good(ElementStep):
         elements = _listed(piece)
         failed = [i for i, element in enumerate(elements) if isinstance(element, Failed)]
         for i in failed if self.log else ():
-            warnings.warn(f"{place(i)} is left out: {elements[i].error}", RuntimeWarning, stacklevel=2)
+            warnings.warn(f"{place(i)} is dropped: {elements[i].error}", RuntimeWarning, stacklevel=2)
         kept = sorted({*range(len(elements))} - {*failed})
         return TracedElements([elements[i] for i in kept], [piece.ends[i] for i in kept], piece.taken)
 

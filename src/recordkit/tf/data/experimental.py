@@ -51,8 +51,9 @@ class TFRecordWriter:
 
 def _described(element: Any) -> str:
     if not isinstance(element, Tensor):
-        return f"elements that are a {type(element).__name__}\n  Serialize them in map."
-    return f"{element.dtype.name} of shape {element.shape}\n  Serialize them in map, such as by tf.io.serialize_tensor."
+        return f"elements of type {type(element).__name__}\n  Serialize them in map."
+    advice = "Serialize them in map, for example with tf.io.serialize_tensor."
+    return f"{element.dtype.name} of shape {element.shape}\n  {advice}"
 
 
 def cardinality(dataset: Dataset) -> Tensor:

@@ -72,7 +72,7 @@ def resize(
         message = f"resize: 'images' must have either 3 or 4 dimensions, found {pixels.ndim}"
         raise ValueError(message)
     if method not in _KERNELS:
-        message = f"resize: {method!r} is no method\n  There are {', '.join(_KERNELS)}."
+        message = f"resize: unknown method {method!r}\n  Use one of {', '.join(_KERNELS)}."
         raise ValueError(message)
     sides, unknown = _sides(size), given.unknown_dims
     if preserve_aspect_ratio:

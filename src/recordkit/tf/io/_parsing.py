@@ -128,10 +128,10 @@ def _payloads(serialized: Any) -> tuple[Chunk, bool]:
         return records.pack_many(serialized), False
     tensor = convert_to_tensor(serialized, dtype_hint=string)
     if tensor.dtype is not string:
-        message = f"parse_example takes serialized Examples, which are strings, found {tensor.dtype.name}"
+        message = f"parse_example: expected serialized Examples as strings, found {tensor.dtype.name}"
         raise ValueError(message)
     if tensor.ndim > 1:
-        message = f"parse_example takes one payload or a vector of them, found the shape {tensor.shape}"
+        message = f"parse_example: expected one payload or a vector of payloads, found the shape {tensor.shape}"
         raise InvalidArgumentError(message)
     return tensor.chunk(), tensor.ndim == 0
 

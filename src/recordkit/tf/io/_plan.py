@@ -92,9 +92,7 @@ class Plan:
             raise InvalidArgumentError(message)
         feature = Feature(name, _KINDS[dtype], count, "error" if required else "mark", self._steps)
         if self._wire.setdefault(name, feature) != feature:
-            message = (
-                f"{name}: asked for in two ways that do not go together: {_words(self._wire[name])}, {_words(feature)}"
-            )
+            message = f"{name}: described in two conflicting ways: {_words(self._wire[name])}, and {_words(feature)}"
             raise ValueError(message)
 
     def parse(self, chunk: Chunk, *, single: bool) -> dict[str, Any]:
@@ -278,7 +276,7 @@ def _make_sparse(
         if uneven.any():
             row = int(np.flatnonzero(uneven)[0])
             found = f"{int(np.diff(index.offsets)[row])} indices in {key!r}"
-            expected = f"{int(counts[row])}, one a value of {value_key!r}"
+            expected = f"{int(counts[row])}, one for each value of {value_key!r}"
             raise unreadable(name, expected, found, record=records.first + row)
         columns.append(np.asarray(index.values))  # may lie outside: as in TensorFlow, only to_dense checks that
     values = _flat(own)
@@ -325,7 +323,7 @@ def _ask_ragged(plan: Plan, name: str, feature: RaggedFeature) -> tuple[tuple[in
         if not isinstance(partition, UniformRowLength):
             plan.ask(partition.key, int64)
         elif partition.length < 1:
-            message = f"{name}: rows of {partition.length} values\n  UniformRowLength takes a length from 1 up."
+            message = f"{name}: UniformRowLength must be at least 1, found {partition.length}"
             raise ValueError(message)
     return (), partial(_make_ragged, name, value_key, feature)
 
@@ -336,8 +334,8 @@ def _make_ragged(name: str, value_key: str, feature: RaggedFeature, decoded: Dec
         rows, ends = partitioned(feature, own, decoded)
     except Misaligned as fault:
         item = fault.item if own.steps is None else int(np.searchsorted(own.steps, fault.item, "right")) - 1
-        found = f"others ({fault.key})"
-        expected = f"rows that take up the values of {value_key!r}"
+        found = f"other rows ({fault.key})"
+        expected = f"rows that match the values of {value_key!r}"
         raise unreadable(name, expected, found, record=records.first + item) from None
     if isinstance(rows, Tensor):
         rows.unknown_dims = first_unknown(rows.ndim)

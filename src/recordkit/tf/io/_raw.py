@@ -35,7 +35,7 @@ def decode_raw(
     """
     dtype = as_dtype(out_type)
     if dtype is string:
-        message = "decode_raw gives numbers, not strings\n  The strings are what it is given."
+        message = "decode_raw: expected a dtype of numbers, found string"
         raise InvalidArgumentError(message)
     strings = np.asarray(convert_to_tensor(input_bytes, string))
     values: list[bytes] = strings.reshape(-1).tolist()
@@ -54,7 +54,7 @@ def _one_length(values: list[bytes], size: int) -> int:
         if length != lengths[0]:
             message = (
                 f"decode_raw: expected strings of one length, found {lengths[0]} bytes, and {length} in element "
-                f"{element}\n  Pass fixed_length= to cut or fill them."
+                f"{element}\n  Pass fixed_length= to cut or pad them."
             )
             raise InvalidArgumentError(message)
     return _whole(lengths[0] if lengths else 0, size)
@@ -62,7 +62,7 @@ def _one_length(values: list[bytes], size: int) -> int:
 
 def _whole(length: int, size: int) -> int:
     if length % size:
-        message = f"decode_raw: expected a multiple of {size} bytes, found {length}\n  Is it another dtype?"
+        message = f"decode_raw: expected a multiple of {size} bytes, found {length}\n  Check the dtype."
         raise InvalidArgumentError(message)
     return length
 

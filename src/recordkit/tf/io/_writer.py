@@ -109,7 +109,9 @@ class TFRecordWriter:
         """Write a payload: bytes, or a tensor of them."""
         payload = record.numpy() if isinstance(record, Tensor) else record
         if not isinstance(payload, bytes | bytearray | memoryview):
-            message = f"{self._path}: a record is bytes, found {type(record).__name__}\n  Call .SerializeToString()."
+            message = (
+                f"{self._path}: a record must be bytes, found {type(record).__name__}\n  Call .SerializeToString()."
+            )
             raise TypeError(message)
         self._opened().write_raw(payload)
 
@@ -155,10 +157,10 @@ class TFRecordWriter:
             return
         if under_way is not None and under_way is not self._handled:
             self._abort()
-            end = "an exception is under way, so that nothing is published"
+            end = "an exception is being handled, so the file is discarded"
         else:
             self.close()
-            end = "it is published as it was left"
+            end = "the file is published as it is"
         message = f"{self._path}: a TFRecordWriter was never closed; {end}\n  Use it in a with statement."
         warnings.warn(message, RuntimeWarning, stacklevel=2)
 
@@ -170,7 +172,7 @@ def _as_file(path: Path) -> Iterator[None]:
         yield
         return
     if os.path.lexists(path):
-        message = f"{path}: this is no file, and is not replaced by one\n  Choose another name."
+        message = f"{path}: exists and is not a file\n  Choose another name."
         raise TargetExistsError(message, path=str(path), errno=errno.EEXIST)
     with refusing(path, "be made"):
         path.parent.mkdir(parents=True, exist_ok=True)

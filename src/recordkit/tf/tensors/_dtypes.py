@@ -81,7 +81,7 @@ class DType:
             return np.iinfo(self.numpy)
         if self.is_floating and self.name != "bfloat16":
             return np.finfo(self.numpy)
-        message = f"{self!r} has no least and greatest value"
+        message = f"{self!r} has no smallest and largest value"
         raise TypeError(message)
 
     def __eq__(self, other: object) -> bool:
@@ -125,7 +125,7 @@ def as_dtype(value: DTypeLike) -> DType:
     else:
         found = of_numpy(value)
     if found is None:
-        message = f"no dtype of TensorFlow's: {value!r}\n  There are {', '.join(_NAMES)}."
+        message = f"not a TensorFlow dtype: {value!r}\n  Use one of {', '.join(_NAMES)}."
         raise TypeError(message)
     return found
 

@@ -133,7 +133,7 @@ def _whole(key: slice) -> slice:
     """Return a slice with Python's integers."""
     start, stop, step = (None if bound is None else _number(bound) for bound in (key.start, key.stop, key.step))
     if step == 0:
-        message = "a slice has a step other than 0"
+        message = "a slice step cannot be zero"
         raise InvalidArgumentError(message)
     return slice(start, stop, step)
 

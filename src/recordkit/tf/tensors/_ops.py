@@ -42,7 +42,7 @@ def cast(x: Any, dtype: DTypeLike, name: str | None = None) -> Any:
         return tensor
     if _dtypes.string in (tensor.dtype, wanted):
         message = (
-            f"cast: {tensor.dtype.name} does not become {wanted.name}\n  Use Python: int(x.numpy()), str(x.numpy())."
+            f"cast: cannot cast {tensor.dtype.name} to {wanted.name}\n  Use Python: int(x.numpy()), str(x.numpy())."
         )
         raise InvalidArgumentError(message)
     array = np.asarray(tensor)
@@ -102,7 +102,7 @@ def concat(values: Any, axis: int, name: str = "concat") -> Tensor:
         whole = np.concatenate(arrays, int(axis))
     except ValueError:
         advice = "\n  Use stack for scalars." if any(not array.ndim for array in arrays) else ""
-        message = f"concat: shapes that differ in more than dimension {int(axis)}: {_shapes(arrays)}{advice}"
+        message = f"concat: expected shapes that differ only in dimension {int(axis)}, found {_shapes(arrays)}{advice}"
         raise InvalidArgumentError(message) from None
     return Tensor(whole, unknown_in_joined([static_shape(value) for value in given], int(axis)))
 
@@ -112,7 +112,7 @@ def _alike(what: str, given: list[Any]) -> list[NDArray[Any]]:
     hint = next((value.dtype for value in given if isinstance(value, Tensor)), None)
     arrays = [np.asarray(convert_to_tensor(value, dtype_hint=hint)) for value in given]
     if not arrays:
-        message = f"{what}: there is nothing to put together"
+        message = f"{what}: expected at least one tensor"
         raise InvalidArgumentError(message)
     dtypes = {array.dtype for array in arrays}
     if len(dtypes) > 1:

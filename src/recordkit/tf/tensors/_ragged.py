@@ -82,7 +82,7 @@ class RaggedTensor:
         given, rows = _values(values), _partition(value_rowids)
         count = int(rows[-1] + 1 if len(rows) else 0) if nrows is None else int(nrows)
         if (np.diff(rows) < 0).any() or (rows < 0).any() or (rows >= count).any():
-            message = f"expected rows of values from 0 to {count - 1} that never go back"
+            message = f"expected row numbers from 0 to {count - 1} that never decrease"
             raise InvalidArgumentError(message)
         return cls(given, _checked(given, splits_of(np.bincount(rows, minlength=count), rows.dtype)))
 
@@ -338,7 +338,7 @@ def _partition(numbers: Any) -> NDArray[Any]:
 def _checked(values: Tensor | RaggedTensor, splits: NDArray[Any]) -> NDArray[Any]:
     count = len(values)
     if not len(splits) or splits[0] != 0 or splits[-1] != count or (np.diff(splits) < 0).any():
-        message = f"the rows do not take up the {count} values\n  Splits go from 0 to {count} and never down."
+        message = f"the rows do not match the {count} values\n  Splits go from 0 to {count} and never decrease."
         raise InvalidArgumentError(message)
     return splits
 

@@ -41,7 +41,9 @@ class SparseTensor:
         self.values = convert_to_tensor(values)
         self.dense_shape = convert_to_tensor(dense_shape, _dtypes.int64)
         if len(self.indices) != len(self.values):
-            message = f"a SparseTensor of {len(self.values)} values and {len(self.indices)} places for them"
+            message = (
+                f"a SparseTensor needs an index for each value, found {len(self.indices)} for {len(self.values)} values"
+            )
             raise ValueError(message)
 
     @property

@@ -117,7 +117,7 @@ class Tensor(NDArrayOperatorsMixin):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if any(isinstance(value, Tensor) for value in kwargs.get("out", ())):
-            message = f"{ufunc.__name__}: a tensor cannot be written to\n  Take what the function returns."
+            message = f"{ufunc.__name__}: cannot write into a tensor\n  Use the value that the function returns."
             raise TypeError(message)
         arrays = [_operand(value, self) for value in inputs]
         if method != "__call__" or "out" in kwargs:
@@ -420,5 +420,5 @@ def reshaped(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
     try:
         return array.reshape(shape)
     except ValueError:
-        message = f"a tensor of shape {list(array.shape)} cannot take the shape {list(shape)}"
+        message = f"cannot reshape a tensor of shape {list(array.shape)} to {list(shape)}"
         raise InvalidArgumentError(message) from None

@@ -95,7 +95,7 @@ def _name(key: Any) -> str:
     if isinstance(key, bytes):
         return key.decode()
     if not isinstance(key, str):
-        message = f"the name of a feature is text, found {type(key).__name__}"
+        message = f"a feature name must be text, found {type(key).__name__}"
         raise TypeError(message)
     return key
 

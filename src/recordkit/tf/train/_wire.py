@@ -132,6 +132,6 @@ def parts(message: Any, wanted: int) -> list[memoryview]:
     try:
         found = list(fields(memoryview(message)))
     except (IndexError, ValueError):
-        text = f"{len(message)} bytes that are no message, or not a whole one"
+        text = f"{len(message)} bytes that are not a complete message"
         raise MalformedPayloadError(text, kind="malformed") from None
     return [value for number, wire, value in found if number == wanted and wire == BYTES]
