@@ -56,6 +56,8 @@ class FileSource : public ByteSource {
   FileSnapshot snapshot_;
 };
 
+class BufferPool;
+
 struct ReadResult {
   Chunk chunk;  // empty at the end of the file
   // Set if the record after the chunk is damaged; the chunk may be empty then. `offset` is in the file.
@@ -110,7 +112,6 @@ class RecordReader {
   const FileSnapshot* snapshot() const { return source_->snapshot(); }
 
  private:
-  class Pool;
   static constexpr int kAlone = 8;
   using Clock = std::chrono::steady_clock;
 
@@ -160,7 +161,7 @@ class RecordReader {
 
   std::unique_ptr<ByteSource> source_;
   Limits limits_;
-  std::shared_ptr<Pool> pool_;
+  std::shared_ptr<BufferPool> pool_;
   std::mutex mutex_;
   uint64_t turns_given_ = 0;         // handed out, in order
   std::atomic<uint64_t> turns_ = 0;  // finished
