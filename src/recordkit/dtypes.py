@@ -77,10 +77,10 @@ COMPLEXES: Final = _of("complex")
 BYTES: Final = _of("bytes")
 TIMES: Final = ("datetime64", "timedelta64")  # followed by a colon and a unit, and stored as raw bytes
 
-# Longest first, so that "ms" is not read as "m" with something behind it.
+# Longest first, so that "ms" is not read as "m" and a rest.
 _UNIT = re.compile(r"([1-9][0-9]*)?(ms|us|ns|ps|fs|as|Y|M|W|D|h|m|s)")
 
-# What people type first, and what they meant.
+# Names that people try first, and advice.
 _OTHER_NAMES: Final = {
     "float": "Write float32 or float64.",
     "double": "Write float64.",
@@ -107,7 +107,7 @@ _OTHER_NAMES: Final = {
 
 
 def canonical(name: str) -> str:
-    """Return the name of a dtype as it is kept and printed.
+    """Return the canonical name of a dtype.
 
     >>> canonical("float32"), canonical("datetime64:1ns")
     ('float32', 'datetime64:ns')
@@ -164,7 +164,7 @@ def _bfloat16() -> np.dtype[Any]:
 
 
 def name_of(dtype: np.dtype[Any]) -> str:
-    """Return the schema's name of a NumPy dtype; other dtypes are refused by name.
+    """Return the schema's name of a NumPy dtype; raise for one that a schema cannot hold.
 
     >>> name_of(np.dtype(">f8")), name_of(np.dtype("M8[ms]")), name_of(np.dtype("U5"))
     ('float64', 'datetime64:ms', 'string')
@@ -189,7 +189,7 @@ def name_of(dtype: np.dtype[Any]) -> str:
 
 
 def itemsize(name: str) -> int:
-    """Return how many bytes a number takes; of bfloat16 too, where it cannot be imported."""
+    """Return the number of bytes of a number, without importing bfloat16."""
     return 2 if name == "bfloat16" else numpy_dtype(name).itemsize
 
 
@@ -207,7 +207,7 @@ def bounds(name: str) -> tuple[int, int]:
 
 
 def little_endian(values: NDArray[Any]) -> NDArray[Any]:
-    """Return numbers in the byte order of the wire; on most machines they already are."""
+    """Return numbers in the byte order of the wire, which is that of most machines."""
     if values.dtype.isnative and np.little_endian:
         return values
     return values.astype(values.dtype.newbyteorder("<"))

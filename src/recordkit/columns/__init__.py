@@ -1,7 +1,7 @@
-"""Columns: many values of one field, and batches of them, without a Python object a value.
+"""Columns: many values of one field, and batches of columns, without a Python object for each value.
 
-A column is a NumPy array (every row of one shape), a `BytesColumn` (bytes or text), or a `Ragged` (rows of differing
-shape). Nothing here knows where the values came from. All speak the Arrow C data interface, without pyarrow.
+A column is a NumPy array (all rows have one shape), a `BytesColumn` (bytes or text), or a `Ragged` (rows of different
+shapes). Nothing here knows where the values came from. All support the Arrow C data interface, without pyarrow.
 """
 
 from ._batch import Batch, arrow_stream

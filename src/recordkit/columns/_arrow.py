@@ -1,4 +1,4 @@
-"""How a column looks to Arrow: formats, buffers and children, for the C data interface.
+"""Arrow: columns as formats, buffers and children for the C data interface.
 
 A node is what `_core.arrow_array` takes: (format, name, nullable, length, null_count, buffers, children). Offsets have
 64 bits, so lists, bytes and text are Arrow's large kinds.
@@ -36,7 +36,7 @@ def export_stream(schema: Node, nodes: Iterator[Node]) -> object:
 
 
 def nullable(child: Node) -> Node:
-    """Return the node of a field that may be missing, whether or not it is in these rows."""
+    """Return the node marked as nullable, whether or not a value is missing in these rows."""
     kind, name, _, *rest = child
     return (kind, name, True, *rest)  # type: ignore[return-value]
 
@@ -82,7 +82,7 @@ def _numbers(column: NDArray[Any], name: str, validity: Any, nulls: int) -> Node
     if dtype.kind == "b":
         return ("b", name, nulls > 0, len(column), nulls, [validity, np.packbits(column, bitorder="little")], [])
     if dtype.kind == "c":
-        # Arrow has no complex numbers: pairs of real and imaginary part.
+        # Arrow has no complex numbers, so these are pairs of real and imaginary part.
         parts = column.view(np.float32 if dtype.itemsize == 8 else np.float64).reshape(-1, 2)
         return _fixed_lists(parts, name, validity, nulls)
     if dtype.name == "bfloat16":

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 class Batch:
     """Columns of equal length, by name.
 
-    A column may be given as a function; it is made when it is first asked for, and remembered.
+    A column may be given as a function, which is called on first use.
 
     Attributes:
-        lazy_columns: The columns, with functions for those that nobody has asked for yet.
-        masks: For some fields which rows have a value; in all others every row has one.
+        lazy_columns: The columns, with functions for those not used yet.
+        masks: For some fields, which rows have a value; in all other fields every row has one.
 
     >>> from recordkit.columns import BytesColumn
     >>> batch = Batch({"label": np.array([1, 2]), "name": BytesColumn.of(["a", "b"])}, 2)
@@ -86,10 +86,10 @@ class Batch:
         return Batch, ({name: self[name] for name in self.lazy_columns}, self._rows, self.masks)
 
     def beside(self, *others: Batch) -> Batch:
-        """Return a batch with the columns of others behind this one's; none is made for it."""
+        """Return a batch with the columns of this one and the others, without making any lazy column."""
         batch = Batch(self.lazy_columns, self._rows, self.masks)
         for other in others:
-            # A batch may know more of where its columns came from than they do themselves.
+            # A subclass may know more about the origin of its columns than the columns do.
             made = other.lazy_columns
             if type(other) is not Batch:
                 made = {name: partial(other.__getitem__, name) for name in other}
@@ -100,12 +100,12 @@ class Batch:
         return batch
 
     def select(self, *names: str) -> Batch:
-        """Return a batch of these columns only, in this order; none is made for it."""
+        """Return a batch of these columns only, in this order, without making any lazy column."""
         columns = {name: self.lazy_columns[name] for name in names}
         return Batch(columns, self._rows, {name: mask for name, mask in self.masks.items() if name in columns})
 
     def row(self, index: int) -> dict[str, Any]:
-        """Return one row: a value a field, None where it is missing."""
+        """Return one row as a dict, with None for missing values."""
         index = range(self._rows)[index]
         row = {}
         for name in self.lazy_columns:
@@ -122,7 +122,7 @@ class Batch:
         return (dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True))
 
     def take(self, index: slice | NDArray[Any]) -> Batch:
-        """Return some rows, told by a slice or an array of numbers; what is no array is cut when it is asked for.
+        """Return some rows, by a slice or an array of row numbers. Columns other than arrays are taken on first use.
 
         >>> Batch({"label": np.array([1, 2, 3])}, 3).take(slice(1, None))["label"]
         array([2, 3])
@@ -132,7 +132,7 @@ class Batch:
         if not isinstance(index, slice):
             return Batch({name: partial(_taken, self, name, index) for name in columns}, len(index), valid)
         array = np.ndarray
-        # A view costs less than the promise of one.
+        # A view costs less than a function that makes it.
         cut = {
             name: column[index] if type(column) is array else partial(_taken, self, name, index)
             for name, column in columns.items()
@@ -141,7 +141,7 @@ class Batch:
 
     @staticmethod
     def joined(batches: Sequence[Batch]) -> Batch:
-        """Return the rows of all batches, which have columns of the same names.
+        """Return the rows of all batches, which must have the same column names.
 
         >>> Batch.joined([Batch({"n": np.array([1])}, 1), Batch({"n": np.array([2, 3])}, 2)])["n"]
         array([1, 2, 3])
@@ -165,7 +165,7 @@ class Batch:
 
 
 def _present(column: Column, mask: NDArray[np.bool_] | None) -> Iterable[Any]:
-    """The values of a column, None where there is none."""
+    """The values of a column, with None for missing ones."""
     if mask is None:
         return column
     return (value if there else None for value, there in zip(column, mask.tolist(), strict=True))
@@ -184,9 +184,9 @@ def arrow_stream(empty: Batch, batches: Iterable[Batch], optional: Set[str] = fr
     """Return batches as an Arrow C stream.
 
     Args:
-        empty: A batch of no rows with the same columns, to tell their types.
-        batches: What to stream, made as it is asked for.
-        optional: The columns that may lack values.
+        empty: A batch without rows but with the same columns, for their types.
+        batches: The batches to stream, taken one at a time.
+        optional: The columns that may have missing values.
     """
     children = [_arrow.node(empty[name], name) for name in empty.names]
     children = [_arrow.nullable(child) if child[1] in optional else child for child in children]

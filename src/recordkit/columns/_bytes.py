@@ -30,7 +30,7 @@ def to_offsets(lengths: Any) -> NDArray[np.int64]:
 
 
 def picked(values: NDArray[Any], starts: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[Any]:
-    """Return runs of values behind each other, which begin at `starts` and are to come to where `offsets` say.
+    """Return runs of values end to end: run i begins at `starts[i]` and goes to `offsets[i]:offsets[i + 1]`.
 
     >>> picked(np.array([5, 6, 7, 8]), np.array([2, 0]), np.array([0, 2, 3])).tolist()
     [7, 8, 5]
@@ -53,9 +53,9 @@ class BytesColumn:
 
     Attributes:
         data: The bytes of all values, back to back.
-        offsets: One more than there are values; value i is `data[offsets[i]:offsets[i + 1]]`.
+        offsets: Where each value begins, and the end; value i is `data[offsets[i]:offsets[i + 1]]`.
         text: Whether the values are UTF-8 text.
-        shape: Rows first; more dimensions where every row holds an array of values.
+        shape: Rows first; more dimensions if every row holds an array of values.
 
     >>> names = BytesColumn.of(["ada", "grace"])
     >>> names[1], len(names), names.lengths.tolist()
@@ -160,7 +160,7 @@ class BytesColumn:
     __hash__ = None  # type: ignore[assignment]
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
-        """Offer the column to Arrow: large_binary or large_utf8, in fixed-size lists where it has a shape."""
+        """Export the column to Arrow: large_binary or large_utf8, in fixed-size lists if it has more dimensions."""
         return _arrow.export(_arrow.node(self))
 
 
@@ -174,7 +174,7 @@ def first_invalid_text(column: BytesColumn) -> int | None:
     data = column.data[start:stop]
     if not data.size or int(data.max()) < 0x80:
         return None
-    # All values as one text: valid together, and none starting inside a character, means each is valid.
+    # If all values together are valid text, and none starts inside a character, then each is valid.
     starts = column.offsets[:-1][np.diff(column.offsets) > 0] - start
     inside_a_character = (data[starts] & 0xC0) == 0x80
     try:

@@ -1,4 +1,4 @@
-"""Columns of rows that differ in shape."""
+"""Columns of rows of different shapes, and joining columns of any sort."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 
 class Ragged:
-    """Rows of differing shape: flat values, and where each row ends in them.
+    """Rows of different shapes: flat values, and where each row ends in them.
 
     Attributes:
         values: The values of all rows, back to back; an array with the trailing dimensions that do not vary, or a
             `BytesColumn`.
         offsets: A level for each dimension that varies, outermost first. The entries of a level count those of the
             next, and the last level's count values.
-        shapes: The exact shape of every row, where each row is a rectangular array; None where rows hold lists of
-            differing lengths.
+        shapes: The exact shape of every row if each row is a rectangular array; None if rows hold lists of different
+            lengths.
 
     >>> tokens = Ragged(np.array([7, 8, 9]), (np.array([0, 2, 2, 3]),))
     >>> tokens[0], len(tokens)
@@ -121,13 +121,13 @@ class Ragged:
         return (self[i] for i in range(len(self)))
 
     def to_padded(self, fill: Any = 0) -> NDArray[Any]:
-        """Return one array, every dimension as long as its longest, with `fill` where there is no value."""
+        """Return one array, each dimension padded to the longest with `fill`."""
         if not len(self):
             return self._cut(0, 0)._padded(fill)
         return self.padded_batches(len(self), fill)[0]
 
     def padded_batches(self, size: int, fill: Any = 0) -> list[NDArray[Any]]:
-        """Return the rows in arrays of `size` each, the last one shorter, each as `to_padded` makes it.
+        """Return the rows in padded arrays of `size` rows each; the last may be shorter.
 
         >>> column = Ragged(np.array([1, 2, 3, 4]), (np.array([0, 2, 3, 4]),))
         >>> [array.tolist() for array in column.padded_batches(2)]
@@ -147,7 +147,7 @@ class Ragged:
         ]
 
     def _padded(self, fill: Any) -> NDArray[Any]:
-        """Padded by NumPy, whatever the values are and however deep the lists."""
+        """Pad with NumPy: any values, and lists of any depth."""
         values = self.values.to_numpy() if isinstance(self.values, BytesColumn) else self.values
         place: list[NDArray[np.int64]] = [np.arange(len(self))]
         sizes = [len(self)]
@@ -169,7 +169,7 @@ class Ragged:
         return f"Ragged({len(self)} rows, {len(self.values)} values of {kind})"
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
-        """Offer the column to Arrow: a large_list for each level."""
+        """Export the column to Arrow: a large_list for each level."""
         return _arrow.export(_arrow.node(self))
 
 
@@ -232,7 +232,7 @@ def _joined_level(levels: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
 
 
 def _as_ragged(column: NDArray[Any] | BytesColumn) -> Ragged:
-    """Rows of one shape as rows that might differ."""
+    """Return rows of one shape as a `Ragged`."""
     shape = column.shape
     values = column.reshape((math.prod(shape),))
     return Ragged.rectangular(values, np.tile(np.array(shape[1:], np.int64), (shape[0], 1)))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _NO_INTS, _NO_FLOATS = np.empty(0, np.int64), np.empty(0, np.float32)
 
-_FEW = 4  # features: with more, what is decoded drives the records out of the nearest cache
+_FEW = 4  # features; with more, the output evicts the records from the nearest cache
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,11 @@ class Feature:
     """A feature to decode.
 
     Attributes:
-        name: As it stands in the record.
+        name: Its name in the record.
         kind: `"bytes"`, `"float"` or `"int64"`.
-        count: Exactly how many values a record has, or a step of a feature list; None for any number.
-        missing: What to do about a record that does not have it, has it with no kind set, or has it empty where
-            `count` says otherwise: `"error"`, or `"mark"` to fill in zeros and say so in `Values.states`.
+        count: The exact number of values of a record, or of a step of a feature list; None for any.
+        missing: What to do if a record does not have it, has it without a kind, or has it empty though `count` is not
+            0: raise an `"error"`, or `"mark"` it in `Values.states` and fill in zeros.
         steps: Whether it is a feature list of a SequenceExample.
     """
 
@@ -43,36 +43,36 @@ class Feature:
     steps: bool = False
 
 
-# Where a feature stands in what is decoded: its number, its kind, its count, and its part of a block of numbers.
+# Where to find a decoded feature: its number, kind and count, and its slice of a block of numbers.
 Place: TypeAlias = tuple[int, Kind, int | None, slice | None]
-# What the core makes of records: blocks of integers and floats, and what is in neither, an element a feature.
+# The output of the core: blocks of integers and of floats, and one element for each feature outside them.
 _Made: TypeAlias = tuple[Any, ...]
 
 
 class Unread(Protocol):
-    """Records that are somewhere in memory, and not in a chunk yet: each is checked when it is decoded."""
+    """Records in memory that are not in a chunk yet. Each is checked while it is decoded."""
 
     @property
     def first_record(self) -> int:
-        """The number of the first of them."""
+        """The number of the first one."""
         ...
 
     def __len__(self) -> int: ...
 
     def gathered(self, decoder: _core.Decoder, start: int, stop: int) -> _Made | None:
-        """Return what the core's decoder makes of records [start, stop); None if they have to be read for that."""
+        """Decode records [start, stop) in the core; None if they must be read first."""
         ...
 
     def read(self) -> Chunk:
-        """Return them in a chunk."""
+        """Return the records as a chunk."""
         ...
 
 
 class Decoder:
-    """Decodes the features asked for, straight into columns; all others are stepped over.
+    """Decodes selected features straight into columns, and skips all others.
 
-    Safe to use from many threads; the work is done without the GIL. A feature that is not asked for is not looked
-    into, so damage inside it goes unnoticed (the record's checksum has been checked all the same).
+    Safe to use from many threads; it releases the GIL. Skipped features are not parsed, so malformed ones go unnoticed
+    (the record's checksum is checked all the same).
 
     Args:
         features: What to decode.
@@ -101,8 +101,8 @@ class Decoder:
             for f in self.features
         ]
         self._core = _core.Decoder(specs, sequence)
-        # Numbers of a fixed count stand in two blocks, one feature behind the other with a gap between: for each
-        # feature how many values a row and how many gaps are before it, or -1 where it is in neither block.
+        # Numbers of a fixed count are in two blocks, feature after feature with a gap between. Kept for each feature:
+        # the values of a row and the gaps before it, or -1 if it is in neither block.
         self._index: dict[str, tuple[int, Feature, int, int]] = {}
         gap = _core.block_gap()
         width, gaps = {"int64": 0, "float": 0}, {"int64": 0, "float": 0}
@@ -114,7 +114,7 @@ class Decoder:
             self._index[feature.name] = (i, feature, width[kind], gaps[kind])
             width[kind] += feature.count
             gaps[kind] += gap
-        self._places: tuple[int, dict[str, Place]] = -1, {}  # one object: threads look at it without a lock
+        self._places: tuple[int, dict[str, Place]] = -1, {}  # one object, so that threads need no lock
         numbers = all(before >= 0 and feature.count == 1 for _, feature, before, _ in self._index.values())
         self._few = numbers and len(self.features) <= _FEW
 
@@ -124,14 +124,14 @@ class Decoder:
         """Return the features of records [start, stop) of a chunk.
 
         Args:
-            chunk: Records whose checksums are right, or such as are checked while they are decoded.
+            chunk: Records that were checked, or that are checked while they are decoded.
             start: The first record to decode.
             stop: The record to stop before; by default the end of the chunk.
             path: The file the chunk came from, to name in errors.
 
         Raises:
-            SchemaError: When a record lacks a feature, or has another kind or count.
-            CorruptRecordError: When a payload is not a well-formed message.
+            SchemaError: A record lacks a feature, or has another kind or count.
+            CorruptRecordError: A payload is not a well-formed message.
         """
         if stop is None:
             stop = len(chunk)
@@ -149,17 +149,17 @@ class Decoder:
     def read(self, reader: Reader, records: int) -> Decoded | None:
         """Return the features of the next records of a reader, or None at its end.
 
-        The same as decoding what `reader.read(records)` returns, in one go: threads that share a reader get less into
-        each other's way, and where one to four numbers of small records are asked for, each record is decoded while it
-        is in the nearest cache.
+        Equivalent to decoding `reader.read(records)`, but in one go: threads that share a reader wait less for each
+        other, and if one to four numbers of small records are selected, each record is decoded while it is in the
+        nearest cache.
 
         Args:
             reader: Where the records come from.
-            records: Exactly how many, unless the file ends before.
+            records: How many; fewer only at the end of the file.
 
         Raises:
-            SchemaError: When a record lacks a feature, or has another kind or count.
-            CorruptRecordError: When a record is not sound, or a payload is not a well-formed message.
+            SchemaError: A record lacks a feature, or has another kind or count.
+            CorruptRecordError: A record is damaged, or a payload is not a well-formed message.
 
         >>> import io
         >>> from recordkit.examples import encode
@@ -178,10 +178,10 @@ class Decoder:
         return None if found is None else self.decode(found, path=reader.path)
 
     def places(self, rows: int) -> dict[str, Place]:
-        """Return where each feature stands in what is decoded of so many rows.
+        """Return where to find each feature among this many decoded rows.
 
-        That is (its number, its kind, its count, and which numbers of `Decoded.ints` or `Decoded.floats` are its own);
-        the last is None if its count of numbers is not fixed.
+        A place is (number, kind, count, slice of `Decoded.ints` or `Decoded.floats`); the slice is None unless the
+        feature has a fixed count of numbers.
         """
         known, places = self._places
         if known != rows:
@@ -190,7 +190,7 @@ class Decoder:
                 start = before * rows + gaps
                 where = None if before < 0 else slice(start, start + (feature.count or 0) * rows)
                 places[name] = (i, feature.kind, feature.count, where)
-            self._places = rows, places  # mostly the next have as many
+            self._places = rows, places  # the next chunk mostly has as many
         return places
 
     def _error(self, fault: tuple[Any, ...], chunk: Chunk, path: str | None) -> Exception:
@@ -220,11 +220,11 @@ def _expectation(feature: Feature) -> str:
 
 
 class Decoded:
-    """What a `Decoder` made of some records: `Values` by name, put together when asked for.
+    """The features that a `Decoder` decoded: `Values` by name, assembled on access.
 
     Attributes:
-        first_record: The number of the first of them in its file.
-        ints: The values of all features that have a fixed count of integers, one feature behind the other.
+        first_record: The number of the first record in its file.
+        ints: The values of all features with a fixed count of integers, feature after feature.
         floats: The same for floats.
     """
 

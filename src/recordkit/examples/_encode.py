@@ -25,11 +25,10 @@ if TYPE_CHECKING:
 def encode(columns: Mapping[str, Values], rows: int, *, sequence: bool = False) -> Chunk:
     """Return `rows` framed records with the given features, in the order of the mapping.
 
-    Where `states` says MISSING or NO_KIND the feature is left out of the record; a record without values gets an empty
-    list.
+    Features with state MISSING or NO_KIND are left out of the record; a record without values gets an empty list.
 
     Raises:
-        SchemaError: When offsets and values do not fit each other, or a payload would reach 2 GiB, protobuf's limit.
+        SchemaError: Offsets and values contradict each other, or a payload would reach 2 GiB, protobuf's limit.
 
     >>> from recordkit.examples import Values
     >>> packed = encode({"x": Values("int64", np.array([1]), count=1)}, 1)
@@ -86,15 +85,15 @@ def edit(
     sequence: bool = False,
     path: str | None = None,
 ) -> Chunk:
-    """Return the records with features changed on the wire; all else is copied byte for byte and not decoded.
+    """Return the records with features changed on the wire; everything else is copied without decoding.
 
     Args:
         chunk: The records to change.
-        drop: Features to take out, where a record has them.
-        rename: Old names and new ones. A record that has the new name already is an error.
-        append: Features to put at the end of each record, one row a record. Of a SequenceExample, context features.
-        replace: Whether `append` may take the place of features that are there; otherwise they are an error.
-        sequence: Whether `drop` and `rename` mean feature lists of a SequenceExample too.
+        drop: Features to remove from records that have them.
+        rename: New names by old names. It is an error if a record already has a feature of the new name.
+        append: Features to add at the end of each record; in a SequenceExample, to the context.
+        replace: Whether `append` may replace existing features; otherwise they are an error.
+        sequence: Whether `drop` and `rename` also apply to feature lists of a SequenceExample.
         path: The file the chunk came from, to name in errors.
 
     >>> from recordkit.examples import Values, survey
@@ -109,7 +108,7 @@ def edit(
         message = f"{twice[0]}: two features would get this name"
         raise SchemaError(message, field=twice[0])
     tail = encode(added, len(chunk)) if added else None
-    # A name that is given away by `rename` is free.
+    # A feature that is renamed makes its old name free.
     in_the_way = set(added) - set(renamed)
     replaced, absent = (in_the_way, set()) if replace else (set(), in_the_way)
     fault, wire, record, byte, name, changed = _core.rewrite(

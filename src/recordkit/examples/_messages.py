@@ -1,4 +1,4 @@
-"""Messages: what payloads are that are no Examples, though some pass for one whose names are garbage."""
+"""Other messages: what payloads are if not Examples, even those that parse as an Example with garbage names."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from recordkit.records import Chunk
 
 _LOOKED_AT: Final = 64
-_SMALL: Final = 1 << 20  # bytes; larger ones are not taken apart
+_SMALL: Final = 1 << 20  # bytes; larger payloads are not examined
 _EMPTY: Final = (b"", b"\n\0")  # Examples without features
 _LISTS: Final = "ExampleListWithContext, as TF-Ranking has them"
 _MESSAGE: Final = "a protobuf message, but no Example"
-# Others write Examples with one of these, and none with both in every record.
+# Examples by other writers may have one of these, but never both in every record.
 _OF_OTHERS: Final = {"unknown_field", "no_name_or_value"}
 
 
 def other_message(chunk: Chunk, survey: Survey) -> str | None:
-    """Return what payloads look like that are no Examples; None if they are Examples.
+    """Return a description of payloads that are not Examples; None if they are.
 
     Args:
-        chunk: Records, of which the first are looked at.
-        survey: What the wire says of all of them, taken for Examples.
+        chunk: Records; the first of them are examined.
+        survey: The survey of all of them as Examples.
 
     >>> chunk = records.pack_many([b"one", b"two"])
     >>> other_message(chunk, survey_of(chunk))
@@ -36,7 +36,7 @@ def other_message(chunk: Chunk, survey: Survey) -> str | None:
     found = {**survey.features, **survey.lists}
     small = [number for number in range(min(len(chunk), _LOOKED_AT)) if chunk.lengths[number] <= _SMALL]
     if found and not small:
-        return None  # what is that large and has fields is taken for what it says
+        return None  # large payloads with fields are trusted
     payloads = [chunk[number] for number in small or range(min(len(chunk), 1))]
     if survey.message != "other" and found:
         if not any(each.kinds for each in found.values()) and _is_list_with_context(payloads[0]):
@@ -52,7 +52,7 @@ def other_message(chunk: Chunk, survey: Survey) -> str | None:
 
 
 def _are_of_others(payloads: list[bytes]) -> bool:
-    """Tell whether no record with features is an Example as anyone writes it."""
+    """Tell whether every record with features has oddities that no writer of Examples produces."""
     kinds: dict[int, set[str]] = {}
     for finding in lint(payloads):
         kinds.setdefault(finding.record, set()).add(finding.kind)
@@ -61,13 +61,13 @@ def _are_of_others(payloads: list[bytes]) -> bool:
 
 
 def _is_list_with_context(payload: bytes) -> bool:
-    """Tell whether a payload is a list of Examples: it passes for an Example whose features have no values."""
+    """Tell whether a payload is a list of Examples, which also parses as an Example with empty features."""
     inner = survey_of(records.pack_many(_first_fields(payload)))
     return inner.message == "Example" and any(each.kinds for each in inner.features.values())
 
 
 def _first_fields(payload: bytes) -> list[bytes]:
-    """Return what stands under number 1 in a message whose fields all have a length."""
+    """Return the values of field 1 in a message whose fields are all length-delimited."""
     found, at = [], 0
     while at < len(payload):
         tag, at = _varint(payload, at)

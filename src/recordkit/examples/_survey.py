@@ -1,4 +1,4 @@
-"""Survey: what many payloads hold, and what TensorFlow would read otherwise."""
+"""Survey: the features of many payloads, and what TensorFlow would read differently."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FeatureFacts:
-    """What many records say of one feature. Of a feature list, counts are a step's.
+    """Facts about one feature of many records. In a feature list, counts are per step.
 
     Attributes:
-        records: How many have it, whatever its state.
-        kinds: The kinds it was seen with.
-        no_kind: How many have it with no kind set.
-        empty: How many have it with a list that is empty.
-        min_count: The fewest values where a kind is set; 0 where it never is.
+        records: The number of records that have it, in any state.
+        kinds: The kinds it has in these records.
+        no_kind: The number of records that have it without a kind.
+        empty: The number of records that have it with an empty list.
+        min_count: The fewest values of a record in which it has a kind; 0 if there is none.
         max_count: The most values.
-        bytes_values: How many bytes values there are.
+        bytes_values: The number of bytes values.
         min_bytes: The shortest of them.
         max_bytes: The longest of them.
-        min_steps: The fewest steps, of a feature list.
+        min_steps: The fewest steps of a feature list.
         max_steps: The most steps.
-        min_int: The least int64 value; None where there is none.
+        min_int: The least int64 value; None without any.
         max_int: The greatest int64 value.
         utf8: Whether it has bytes values and all of them are UTF-8.
         jpeg: Whether all bytes values start as a JPEG does.
@@ -87,13 +87,13 @@ class FeatureFacts:
 
 @dataclass(frozen=True)
 class Survey:
-    """What many payloads hold, without anything known of them before.
+    """Facts about many payloads of unknown contents.
 
     Attributes:
-        rows: How many payloads were looked at.
-        message: `"Example"`, `"SequenceExample"`, or `"other"` where a payload is neither.
-        features: Facts of each feature; of a SequenceExample, its context.
-        lists: Facts of each feature list.
+        rows: The number of payloads.
+        message: `"Example"`, `"SequenceExample"`, or `"other"` if a payload is neither.
+        features: Facts about each feature; in a SequenceExample, of the context.
+        lists: Facts about each feature list.
         problem: Why a payload is neither.
     """
 
@@ -128,7 +128,7 @@ def _merge(one: Mapping[str, FeatureFacts], two: Mapping[str, FeatureFacts]) -> 
 
 
 def survey(chunk: Chunk, start: int = 0, stop: int | None = None, *, path: str | None = None) -> Survey:
-    """Return what the payloads of a chunk hold.
+    """Return facts about the payloads of a chunk.
 
     >>> import numpy as np
     >>> from recordkit.examples import Values, encode
@@ -171,7 +171,7 @@ def _facts(raw: dict[str, Any]) -> FeatureFacts:
     )
 
 
-# One kind and one sentence a finding, in the order of the core's enum.
+# A kind and a sentence for each finding, in the order of the core's enum.
 _LINTS = (
     ("repeated_name", "has several entries; TensorFlow warns on every record, and may use an earlier one"),
     ("no_name_or_value", "is an entry without exactly one name and one value; TensorFlow refuses the record"),
@@ -186,13 +186,13 @@ _LINTS = (
 
 @dataclass(frozen=True)
 class Finding:
-    """Something in a payload that TensorFlow reads another way than protobuf, and than recordkit.
+    """Something in a payload that TensorFlow reads differently from protobuf and recordkit.
 
     Attributes:
         record: The number of the record.
-        byte: Where in its payload.
-        field: The feature's name; empty where it belongs to none.
-        kind: One word for what it is, such as `"repeated_name"`.
+        byte: The position in its payload.
+        field: The name of the feature; empty if it belongs to none.
+        kind: A word such as `"repeated_name"`.
     """
 
     record: int
@@ -206,7 +206,7 @@ class Finding:
 
 
 def lint(payloads: Chunk | Iterable[Buffer], *, sequence: bool = False) -> list[Finding]:
-    """Return what TensorFlow would read differently, or refuse, though protobuf reads it.
+    """Return what protobuf reads, but TensorFlow reads differently or refuses.
 
     >>> twice = bytes.fromhex("0a0c0a0a0a017812051a030a0101") * 2
     >>> print(lint([twice])[0])

@@ -1,4 +1,4 @@
-"""TensorProto: the message in which `tf.io.serialize_tensor` keeps a tensor, read and written without TensorFlow.
+"""TensorProto: the message of `tf.io.serialize_tensor`, read and written without TensorFlow.
 
     message TensorProto {
       DataType dtype = 1;  TensorShapeProto tensor_shape = 2;
@@ -35,16 +35,16 @@ _CODES: Final = {dtype.name: dtype.tensor for dtype in DTYPES.values() if dtype.
 TENSOR_DTYPES: Final = frozenset(_CODES)
 _NAMES: Final = {number: name for name, (number, *_) in _CODES.items()}
 
-# A tensor whose values repeat may be small on the wire and huge in memory; more than this is taken for damage.
+# A tensor of repeated values can be small on the wire and huge in memory; larger ones are treated as damaged.
 MOST_BYTES: Final = 1 << 30
 
 
 def parse_tensor(data: bytes, *, most_bytes: int = MOST_BYTES) -> NDArray[Any]:
-    r"""Return the tensor in a serialized TensorProto; byte strings come as an array of objects.
+    r"""Return the tensor in a serialized TensorProto; byte strings become an array of objects.
 
     Args:
         data: What `tf.io.serialize_tensor` returned.
-        most_bytes: Refuse tensors that would take more memory than this.
+        most_bytes: The limit of memory for a tensor; larger ones are refused.
 
     >>> parse_tensor(b"\x08\x03\x12\x04\x12\x02\x08\x03:\x01\x07").tolist()
     [7, 7, 7]
@@ -62,7 +62,7 @@ def serialize_tensor(array: NDArray[Any]) -> bytes:
     r"""Return an array as a serialized TensorProto, byte for byte as `tf.io.serialize_tensor` does.
 
     Args:
-        array: Numbers, or an array of objects that are all bytes.
+        array: Numbers, or an object array of bytes.
 
     >>> serialize_tensor(np.array([7, 7], np.int32))
     b'\x08\x03\x12\x04\x12\x02\x08\x02"\x08\x07\x00\x00\x00\x07\x00\x00\x00'
@@ -116,11 +116,11 @@ def _dims(data: memoryview) -> Iterator[int]:
             sizes = [value for number, _, value in fields(dim) if number == 1]
             yield sizes[-1] if sizes else 0
         elif field == 3 and dim:
-            raise ValueError  # a shape of unknown rank belongs to no tensor
+            raise ValueError  # no tensor has an unknown rank
 
 
 def _checked_size(shape: tuple[int, ...], name: str, most_bytes: int) -> int:
-    """Return the number of elements, refusing shapes no tensor has."""
+    """Return the number of elements; raise for impossible shapes."""
     itemsize = 8 if name == "bytes" else dtypes.itemsize(name)
     # The product without zeros, because NumPy multiplies the sizes of empty arrays too.
     if len(shape) > 32 or any(size >= 2**63 for size in shape):
@@ -149,7 +149,7 @@ def _numbers(name: str, size: int, content: bytes, lists: dict[int, list[Any]]) 
     elif name in ("float16", "bfloat16"):
         values = values.astype(np.uint16).view(dtype)
     elif not fixed:
-        # Varints hold two's complement in 64 bits, so cutting off the upper ones gives the number.
+        # Varints hold 64-bit two's complement, so dropping the upper bits gives the number.
         values = values != 0 if name == "bool" else values.astype(dtype)
     return _repeated(values.astype(dtype, copy=False), size)
 

@@ -1,4 +1,4 @@
-"""Values: one feature of many records as it is on the wire, and what can be wrong with a payload."""
+"""Values: one feature of many records as on the wire, and the error for a malformed payload."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Kind: TypeAlias = Literal["bytes", "float", "int64"]
 KINDS: tuple[str, ...] = ("none", "bytes", "float", "int64")
 KIND_NUMBERS = {"bytes": 1, "float": 2, "int64": 3}
 
-# What a record says of a feature; the core's numbers.
+# The state of a feature in a record, numbered as in the core.
 MISSING, NO_KIND, EMPTY, PRESENT = 0, 1, 2, 3
 
 
-# One sentence a fault, in the order of the core's enum.
+# One sentence for each fault, in the order of the core's enum.
 _WIRE_FAULTS = (
     "",
     "a number is cut off or longer than ten bytes",
@@ -36,15 +36,16 @@ _WIRE_FAULTS = (
 
 @dataclass(slots=True, eq=False)
 class Values:
-    """One feature of many records, as it stands on the wire.
+    """One feature of many records, as on the wire.
 
     Attributes:
         kind: `"bytes"`, `"float"` or `"int64"`.
         values: The values of all records, back to back; byte strings may also be a list of `bytes`.
-        offsets: Which values are a record's (a step's, with `steps`); None where each has exactly `count`.
-        count: The number of values where it is fixed.
-        steps: Which steps are a record's, for feature lists.
-        states: MISSING, NO_KIND, EMPTY or PRESENT for each record; None where all are present.
+        offsets: Where the values of each record (with `steps`, of each step) begin, and the end; None if each has
+            exactly `count`.
+        count: The number of values if it is fixed.
+        steps: For feature lists, where the steps of each record begin, and the end.
+        states: MISSING, NO_KIND, EMPTY or PRESENT for each record; None if all are present.
     """
 
     kind: Kind
@@ -56,7 +57,7 @@ class Values:
 
 
 def cut(column: Values, start: int, stop: int) -> Values:
-    """Return the feature of records [start, stop), over the same memory.
+    """Return the feature of records [start, stop), as a view.
 
     >>> import numpy as np
     >>> tokens = Values("int64", np.array([1, 2, 3, 4]), offsets=np.array([0, 1, 1, 4]))

@@ -1,4 +1,4 @@
-"""Protobuf's wire format, as far as small messages need it; many Examples go through the core.
+"""Protobuf's wire format, for single small messages; the core handles Examples in bulk.
 
 A field is a tag (its number and a wire type, as a varint) and a value: a varint, 4 or 8 bytes, or a length and bytes.
 """
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 VARINT, FIXED64, BYTES, _GROUP, _GROUP_END, FIXED32 = range(6)
-_DEEPEST: Final = 100  # groups inside each other, as protobuf has it
+_DEEPEST: Final = 100  # nested groups, as in protobuf
 _FIXED: Final = {FIXED64: 8, FIXED32: 4}
 
 
 def fields(data: memoryview) -> Iterator[tuple[int, int, Any]]:
     r"""Yield each field of a message: its number, its wire type, and an int or the bytes.
 
-    Groups are passed over: none of these messages has any, and to protobuf they are fields that it does not know.
+    Groups are skipped: none of these messages has any, so protobuf treats them as unknown fields.
 
     Raises:
         ValueError: The message is malformed.
@@ -35,7 +35,7 @@ def fields(data: memoryview) -> Iterator[tuple[int, int, Any]]:
             value, at = varint(data, at)
             yield tag >> 3, wire, value
         elif wire == _GROUP:
-            at = _behind_group(data, at, tag >> 3)
+            at = _after_group(data, at, tag >> 3)
         else:
             at, end = _span(data, at, wire)
             yield tag >> 3, wire, data[at:end]
@@ -55,8 +55,8 @@ def _span(data: memoryview, at: int, wire: int) -> tuple[int, int]:
     return at, at + length
 
 
-def _behind_group(data: memoryview, at: int, number: int) -> int:
-    """Return where the group of this number ends, which begins at `at`."""
+def _after_group(data: memoryview, at: int, number: int) -> int:
+    """Return where the group with this number, which begins at `at`, ends."""
     inside = [number]
     while inside:
         tag, at = varint(data, at)
@@ -76,7 +76,7 @@ def _behind_group(data: memoryview, at: int, number: int) -> int:
 
 
 def varints(data: memoryview) -> Iterator[int]:
-    """Yield the varints that lie back to back in `data`."""
+    """Yield all varints of `data`."""
     at = 0
     while at < len(data):
         number, at = varint(data, at)
@@ -87,7 +87,7 @@ def varint(data: memoryview, at: int) -> tuple[int, int]:
     """Return the varint at `at`, and where it ends."""
     number = shift = 0
     while True:
-        byte = data[at]  # IndexError where the bytes end: the caller's to word
+        byte = data[at]  # raises IndexError if the bytes end here
         number |= (byte & 0x7F) << shift
         at += 1
         if byte < 0x80:
@@ -98,12 +98,12 @@ def varint(data: memoryview, at: int) -> tuple[int, int]:
 
 
 def varint_field(field: int, number: int) -> bytes:
-    """Return a field that holds a number; nothing for zero, the default, which protobuf leaves out."""
+    """Return a field that holds a number; empty for zero, which protobuf leaves out."""
     return _encoded(field << 3) + _encoded(number) if number else b""
 
 
 def bytes_field(field: int, value: bytes) -> bytes:
-    r"""Return a field that holds bytes: a string, a message, a packed list.
+    r"""Return a field that holds bytes: a string, a message or a packed list.
 
     >>> bytes_field(1, b"a")
     b'\n\x01a'

@@ -1,4 +1,4 @@
-"""Check: whether a filter makes sense for these fields, before any row is looked at."""
+"""Check: whether a filter fits the fields, before any row is read."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _GROUPS |= {"datetime64": "time", "timedelta64": "span"}
 
 
 class Kind(NamedTuple):
-    """What can be compared with what.
+    """The kind of a value, which decides what it can be compared with.
 
     Attributes:
         group: "number" (bool is one), "complex", "text", "bytes", "time", "span" or "unknown".
-        many: Whether a row holds more than one value; None if that is not known yet.
+        many: Whether a row holds more than one value; None if not known yet.
         words: The type, to name in errors.
         dtype: Its dtype, of a field.
     """
@@ -78,7 +78,7 @@ def _kind_of_type(declared: Any, steps: int) -> Kind:
             message = f"{declared!r} is not a type\n  Such as 'int64' or 'float32[?,3]'."
             raise ValueError(message)
         return _kind(match[1], steps > 0 or match[2] is not None, declared)
-    # An array that others stored may tell its dtype and its shape only when it is read.
+    # The dtype and shape of an array stored by other tools may be known only when it is read.
     many = True if steps else None if declared.shape is None else len(declared.shape) > 0
     return _kind(declared.dtype, many, str(declared))
 
@@ -120,8 +120,8 @@ class Checker:
 
     Args:
         text: The filter, to show in errors.
-        names: The fields there are.
-        kind_of: Their kinds. Not asked of a field that is tested for `none` only, as a column may be costly to make.
+        names: The existing fields.
+        kind_of: Returns the kind of a field. Not called for a field only tested for `none`, whose column may be costly.
     """
 
     def __init__(self, text: str, names: Collection[str], kind_of: Callable[[str], Kind]) -> None:
@@ -130,7 +130,7 @@ class Checker:
         self._kind_of = kind_of
 
     def check(self, tree: Condition) -> None:
-        """Raise `SchemaError` at the first thing that makes no sense."""
+        """Raise `SchemaError` at the first mistake."""
         if isinstance(tree, And | Or):
             for part in tree.parts:
                 self.check(part)

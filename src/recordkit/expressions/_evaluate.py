@@ -1,4 +1,4 @@
-"""Evaluate: which rows of a batch a tree takes. The tree has been checked against the columns before."""
+"""Evaluate: which rows of a batch match a tree that was checked against the columns before."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ Side: TypeAlias = "NDArray[Any] | BytesColumn | Value"
 
 
 class Truth(NamedTuple):
-    """Where a condition holds, and where it does not; where neither, it is unknown, as a value is missing."""
+    """Where a condition is true and where it is false; elsewhere it is unknown, because a value is missing."""
 
     yes: NDArray[np.bool_]
     no: NDArray[np.bool_]
 
 
 def truth(tree: Condition, batch: Batch) -> Truth:
-    """Return where a condition holds, in the three-valued logic of SQL."""
+    """Return where a condition is true, in the three-valued logic of SQL."""
     if isinstance(tree, Not):
         yes, no = truth(tree.part, batch)
         return Truth(no, yes)
@@ -91,7 +91,7 @@ def _lengths(column: NDArray[Any] | BytesColumn | Ragged) -> NDArray[np.int64]:
 
 
 def _compare_sides(op: str, left: Any, right: Any) -> NDArray[np.bool_]:
-    """Compare two sides of one kind, of which any may be a literal."""
+    """Compare two sides of one kind; either may be a literal."""
     if not isinstance(left, np.ndarray | BytesColumn):
         if not isinstance(right, np.ndarray | BytesColumn):
             return np.asarray(UFUNCS[op](np.array(left, object), np.array(right, object)), np.bool_)

@@ -1,4 +1,4 @@
-"""Expression: a filter, parsed and ready to be asked of batches."""
+"""Expression: a filter, parsed and ready to apply to batches."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 class Expression:
-    """Which rows to take, said in a small language.
+    """A filter for rows, in a small language.
 
-    What there is, by example:
+    By example:
 
         label == 3                      == != < <= > >=, and chains: 0 < score <= 0.5
         name == "cat"                   text in quotes; b"cat" for a field of bytes
@@ -32,20 +32,20 @@ class Expression:
         len(tokens) > 512               values of a row, characters of a text, bytes of bytes
         taken < "2024-05-01"            dates and times as ISO text, spans of time as "90s" or "1.5h"
 
-    Where a value is missing, it is unknown whether a comparison holds, as in SQL: the row is not taken, under `not`
-    neither. So `label == 3` and `not label == 3` together miss those rows, and only `label is none` finds them.
+    As in SQL, comparisons with a missing value are unknown, and so is their `not`: such a row matches neither
+    `label == 3` nor `not label == 3`, only `label is none`.
 
     Numbers are compared exactly, whatever their dtypes, with one exception: a literal with a decimal point means the
     nearest value of a narrow float, so that `score == 0.1` finds the float32 that was written as 0.1. NaN is as
     in Python: it equals nothing, so `score != score` finds it.
 
-    Immutable, safe to share between threads and to send to other processes; equal to others of the same text.
+    Immutable, safe to share between threads and to send to other processes. Filters with equal text are equal.
 
     Args:
         text: The filter, at most 4096 characters.
 
     Raises:
-        ValueError: It is not in the language; the message shows the place.
+        ValueError: The text has a syntax error; the message shows where.
 
     >>> wanted = Expression("0 < label < 5 and `image/height` > 200")
     >>> wanted.names
@@ -73,11 +73,11 @@ class Expression:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The fields it needs, in the order in which they appear."""
+        """The fields it uses, in order of appearance."""
         return self._names
 
     def check(self, schema: Any) -> None:
-        """Raise `SchemaError` if the filter makes no sense for these fields, and show the place.
+        """Raise `SchemaError` if the filter does not fit these fields, and show where.
 
         Args:
             schema: A `Schema`, or a mapping from names to types such as `"int64[?]"`.
@@ -94,12 +94,12 @@ class Expression:
         Checker(self._text, kinds, kinds.__getitem__).check(self._tree)
 
     def mask(self, batch: Batch) -> NDArray[np.bool_]:
-        """Return which rows of a batch the filter takes.
+        """Return which rows of a batch match the filter.
 
-        Columns that it only asks `is none` of are not made.
+        Lazy columns that are only tested with `is none` are not made.
 
         Raises:
-            SchemaError: As `check` does, from what the columns hold.
+            SchemaError: The filter does not fit the columns.
         """
         Checker(self._text, batch.names, lambda name: kind_of_column(batch[name])).check(self._tree)
         return truth(self._tree, batch).yes

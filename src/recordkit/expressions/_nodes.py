@@ -1,4 +1,4 @@
-"""Nodes: what a filter says, as a tree. A long chain of `and` is one node, so that depth comes from nesting only."""
+"""Nodes: the tree of a filter. A long chain of `and` is one node, so that only nesting adds depth."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Compare(NamedTuple):
 
 
 class Not(NamedTuple):
-    """A condition turned around."""
+    """A negated condition."""
 
     part: Condition
 

@@ -1,7 +1,7 @@
 """Numbers: comparing them exactly, whatever their dtypes.
 
-NumPy compares an int64 with a float64 as two float64s, so that 2**53 + 1 equals 2.0**53. Python does not, and neither
-does this.
+NumPy compares an int64 with a float64 as two float64s, so that 2**53 + 1 equals 2.0**53. Python does not, and nor does
+this module.
 """
 
 from __future__ import annotations

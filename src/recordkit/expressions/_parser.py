@@ -1,4 +1,4 @@
-"""Parser: from a filter's text to its tree, by recursive descent.
+"""Parser: the text of a filter to its tree, by recursive descent.
 
 - condition   all ("or" all)*
 - all         no ("and" no)*
@@ -42,7 +42,7 @@ def parse(text: str) -> Condition:
 
 
 def names_in(tree: Condition) -> tuple[str, ...]:
-    """Return the fields of a tree, each once, in the order in which they appear.
+    """Return the fields of a tree, each once, in order of appearance.
 
     >>> names_in(parse("b < 3 or a in [1] or b is none"))
     ('b', 'a')
@@ -267,7 +267,7 @@ class _Parser:
         return node
 
     def _parentheses(self, start: Token) -> Condition | Operand:
-        """Return what is in parentheses: a condition, one operand, or a list."""
+        """Return the contents of parentheses: a condition, one operand, or a list."""
         if self._is(")"):
             return ValueList((), (start.at[0], self._take().at[1]))
         node = self._any()
@@ -281,7 +281,7 @@ class _Parser:
         return node
 
     def _unexpected(self, expected: str, hint: str = "") -> NoReturn:
-        """Raise the error for the token that is next."""
+        """Raise the error for an unexpected token."""
         token = self._token
         before = self._tokens[self._next - 1] if self._next else token
         for near in (token, before):

@@ -1,4 +1,4 @@
-"""Strings: comparing columns of bytes or text, without a Python object a value wherever that can be.
+"""Strings: comparing columns of bytes or text, mostly without a Python object for each value.
 
 Text is compared as UTF-8: its order is that of the characters, and no character starts inside another.
 """
@@ -38,7 +38,7 @@ def _objects(column: BytesColumn) -> NDArray[np.object_]:
 
 def _equal_value(column: BytesColumn, value: bytes) -> NDArray[np.bool_]:
     rows = np.flatnonzero(column.lengths == len(value))
-    # A byte at a time: few rows are left after the first, and nothing as large as rows times bytes is made.
+    # One byte at a time: few rows are left after the first, and memory stays small.
     for place, byte in enumerate(value):
         rows = rows[column.data[column.offsets[rows] + place] == byte]
         if not len(rows):
@@ -62,7 +62,7 @@ def marked(rows: NDArray[np.int64] | list[int], count: int) -> NDArray[np.bool_]
 
 
 def contains(column: BytesColumn, part: BytesColumn | bytes) -> NDArray[np.bool_]:
-    """Return in which values another byte string stands; of a column, each in its own row.
+    """Return which values contain another byte string, or that of the same row of another column.
 
     >>> contains(BytesColumn.of(["a cat", "a", "cattle"]), b"cat").tolist()
     [True, False, True]
@@ -78,7 +78,7 @@ def contains(column: BytesColumn, part: BytesColumn | bytes) -> NDArray[np.bool_
     place, row = data.find(part), 0
     while place >= 0:
         row = bisect_right(offsets, place, row) - 1
-        # It may start in one value and end in the next, and then is in neither.
+        # A match that starts in one value and ends in the next is in neither.
         whole = place + len(part) <= offsets[row + 1]
         if whole:
             rows.append(row)
@@ -87,7 +87,7 @@ def contains(column: BytesColumn, part: BytesColumn | bytes) -> NDArray[np.bool_
 
 
 def characters(column: BytesColumn) -> NDArray[np.int64]:
-    """Return how many characters each text has: the bytes that do not continue one.
+    """Return the number of characters of each text: the bytes that do not continue one.
 
     >>> characters(BytesColumn.of(["né", ""])).tolist()
     [2, 0]

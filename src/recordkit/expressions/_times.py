@@ -97,7 +97,7 @@ def _parts(unit: str) -> tuple[int, str]:
 
 
 def compare_times(op: str, left: NDArray[Any], right: NDArray[Any] | str) -> NDArray[np.bool_]:
-    """Compare times, or spans, with others or with a text. NaT is as NaN: it equals nothing."""
+    """Compare times, or spans, with others or with a text. Like NaN, NaT equals nothing."""
     unit, count = np.datetime_data(left.dtype)
     ufunc: Any = UFUNCS[op]
     result: NDArray[np.bool_]
@@ -123,7 +123,7 @@ def _exact(values: NDArray[Any]) -> NDArray[np.object_]:
 
 
 def _in_unit(moment: Instant, count: int, unit: str) -> Fraction:
-    """Return a moment in a field's unit; of one inside a month, months can only tell that it lies between two."""
+    """Return a moment in a field's unit; in months, a moment inside a month is between two of them."""
     if unit in _UNITS:
         return Fraction(moment.ticks, _UNITS[unit] * count)
     return (moment.months + Fraction(1 if moment.into_month else 0, 2)) / (_MONTHS[unit] * count)
@@ -140,7 +140,7 @@ def against(op: str, integers: NDArray[np.int64], value: Fraction) -> NDArray[np
     if not whole and op in ("==", "!="):
         return np.full(integers.shape, op == "!=")
     if not _NAT <= floor < 2**63:
-        # All integers are on one side of it.
+        # All integers are on one side of the fraction.
         return np.full(integers.shape, op in (("!=", ">", ">=") if floor < 0 else ("!=", "<", "<=")))
     if not whole:
         op = {"<": "<=", ">=": ">"}.get(op, op)

@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     from ._nodes import Span, Value
 
 
-# A longer line is cut around the place.
+# A longer line is shortened around the place.
 _WIDTH = 96
 
 
 def pointed(first: str, text: str, at: Span, hint: str = "") -> str:
-    """Return a message: what is wrong, the line of the filter, a caret, and what to do.
+    """Return a message: the mistake, the line of the filter, a caret, and advice.
 
     >>> print(pointed("filter: & is for numbers", "a & b", (2, 3), "Write and."))
     filter: & is for numbers
@@ -28,7 +28,7 @@ def pointed(first: str, text: str, at: Span, hint: str = "") -> str:
 
 
 def _line_around(text: str, at: Span) -> tuple[str, int, int]:
-    """Return the line that holds a place, fit to print, and where in it the place starts and how wide it is."""
+    """Return the line around a place, safe to print, with the column and width of the place."""
     start, stop = at
     begin = text.rfind("\n", 0, start) + 1
     end = text.find("\n", start)
@@ -38,7 +38,7 @@ def _line_around(text: str, at: Span) -> tuple[str, int, int]:
         left = max(begin, start - _WIDTH // 2)
         before, begin = ("..." if left > begin else ""), left
         after, end = ("..." if end > left + _WIDTH else ""), min(end, left + _WIDTH)
-    # What a terminal would act on is not shown as it is.
+    # Control characters are escaped.
     shown = "".join(letter if letter.isprintable() else "?" for letter in text[begin:end].replace("\t", " "))
     return before + shown + after, len(before) + start - begin, max(1, min(stop, end) - start)
 
@@ -66,7 +66,7 @@ _INSIDE = {quote: re.compile(rf"(?:[^{quote}\\\n]|\\[^\n])*") for quote in ("'",
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
 _SIMPLE = {"\\": "\\", "'": "'", '"': '"', "n": "\n", "r": "\r", "t": "\t"}
 
-# What people type who think of another language, longest first, and what to write here.
+# Operators of other languages, longest first, and what to write instead.
 _ELSEWHERE = {
     "===": "Write ==.",
     "<>": "Write !=.",
@@ -95,8 +95,8 @@ class Token(NamedTuple):
     Attributes:
         kind: "word", "name" (in backquotes), "literal", "sign" or "end".
         text: The word, the name or the sign.
-        at: Where it stands.
-        value: What a literal is worth.
+        at: Where it is in the text.
+        value: The value of a literal.
     """
 
     kind: str
@@ -106,7 +106,7 @@ class Token(NamedTuple):
 
 
 def tokens(text: str) -> list[Token]:
-    """Return the tokens of a text, with one of kind "end" behind them.
+    """Return the tokens of a text, followed by one of kind "end".
 
     >>> [token.text for token in tokens("`a/b`>=3")]
     ['a/b', '>=', '3', '']
@@ -154,7 +154,7 @@ def _number(text: str, match: re.Match[str]) -> int | float:
 
 
 def _literal(text: str, match: re.Match[str]) -> Token:
-    """Return a text or bytes literal; the match ends behind the first quote."""
+    """Return a text or bytes literal; the match ends after the opening quote."""
     prefix, quote, start = match["prefix"] or "", match["quote"], match.start()
     if prefix not in ("", "b", "B"):
         wrong, hint = f"{prefix}{quote} starts no text", 'Text is written "so", bytes b"so".'
@@ -194,7 +194,7 @@ def _unescaped(raw: str, text: str, start: int, *, wide: bool) -> str:
 
 
 def _refuse(text: str, place: int) -> NoReturn:
-    """Raise the error for a character that starts no token."""
+    """Raise the error for a character that cannot start a token."""
     found = next((sign for sign in _ELSEWHERE if text.startswith(sign, place)), text[place])
     at = (place, place + len(found))
     if found in _ELSEWHERE:
@@ -211,7 +211,7 @@ def _refuse(text: str, place: int) -> NoReturn:
 
 
 def arithmetic(text: str, at: Span) -> ValueError:
-    """Return the error for a sign of arithmetic, which is most often part of a name."""
+    """Return the error for an arithmetic sign, which is most often part of a name."""
     name = next(m for m in re.compile(r"[\w/.*%@+-]+").finditer(text) if m.start() <= at[0] < m.end())[0]
     example = f"`{name}`" if len(name) > 1 and not name.isdigit() else "`image/height`"
     hint = f"A name with this character in it is written in backquotes: {example}."

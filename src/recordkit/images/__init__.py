@@ -1,8 +1,7 @@
-"""Pictures: encoded bytes to arrays and back, and what is done to their pixels on the way.
+"""Pictures: encoded bytes to arrays of pixels and back, and common operations on pixels.
 
-Which picture a field holds, and how it is stored, is the schema's business; here are only JPEG and PNG themselves.
-Headers are read, and arrays resized, without any library; encoding and decoding need those of `recordkit[images]`, and
-import them then (docs/decisions/0005-image-libraries.md).
+This room knows JPEG and PNG, but no fields; the schema says how a field stores pictures. Reading headers and resizing
+need no library; encoding and decoding import those of `recordkit[images]` (docs/decisions/0005-image-libraries.md).
 """
 
 from ._arrays import Direction, Method, PixelType, crop, flip, normalise, resize

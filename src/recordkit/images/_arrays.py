@@ -1,4 +1,4 @@
-"""Pixels that are arrays already: resized, cut, turned and scaled.
+"""Operations on arrays of pixels: resize, crop, flip and normalise.
 
 A picture is `[h,w]` or `[h,w,channels]`, a batch of them `[n,h,w,channels]`.
 """
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
 
 Method: TypeAlias = Literal["nearest", "bilinear", "area"]
 PixelType: TypeAlias = Literal["uint8", "float32"]
-# What each channel is multiplied by, and what is added then.
+# For each channel a factor, and a shift to add after it.
 Factors: TypeAlias = "tuple[NDArray[np.float32], NDArray[np.float32]]"
 Direction: TypeAlias = Literal["horizontal", "vertical"]
 
 # The core knows them by number.
 _METHODS: Final[dict[str, int]] = {"nearest": 0, "bilinear": 1, "area": 2}
-# Beyond it single precision, in which positions are told as TensorFlow does, cannot tell pixels apart.
+# TensorFlow computes positions in single precision, which cannot distinguish pixels beyond this.
 _LONGEST_SIDE: Final = 1 << 24
 
 
 def resize(
     array: NDArray[Any], size: Sequence[int], *, method: Method = "bilinear", dtype: PixelType | None = None
 ) -> NDArray[Any]:
-    """Return a picture, or a batch of them, with another height and width; as TensorFlow 2 does without antialiasing.
+    """Return a picture, or a batch of them, resized as TensorFlow 2 does without antialiasing.
 
-    What `crop` and `flip` return costs nothing extra here: the part is read where it is.
+    The views that `crop` and `flip` return are read without a copy.
 
     Args:
         array: uint8 or float32.
@@ -43,10 +43,10 @@ def resize(
         method: "bilinear" takes the four pixels around a position, however small the result; "area" the mean of all
             that a new pixel covers, which is better for making a picture much smaller; "nearest" one of them, which is
             right for labels.
-        dtype: "uint8", rounded and held within 0 to 255, or "float32"; None for the array's own.
+        dtype: "uint8", rounded and clipped to 0 to 255, or "float32"; None for the array's own.
 
     Raises:
-        SchemaError: The array is no picture, or the size none that one can have.
+        SchemaError: The array is not a picture, or the size is impossible.
 
     >>> resize(np.array([[0, 100]], np.uint8), (1, 4)).tolist()
     [[0, 25, 75, 100]]
@@ -64,10 +64,10 @@ def resize(
 
 
 def crop(array: NDArray[Any], top: int, left: int, height: int, width: int) -> NDArray[Any]:
-    """Return a part of a picture, or of each of a batch; it shares the array's memory.
+    """Return a part of a picture, or of each picture of a batch, as a view.
 
     Raises:
-        SchemaError: It is no part of it.
+        SchemaError: The part is not inside the picture.
 
     >>> crop(np.arange(12).reshape(3, 4), 1, 2, 2, 2).tolist()
     [[6, 7], [10, 11]]
@@ -84,7 +84,7 @@ def crop(array: NDArray[Any], top: int, left: int, height: int, width: int) -> N
 
 
 def flip(array: NDArray[Any], direction: Direction = "horizontal") -> NDArray[Any]:
-    """Return a picture, or a batch, with left and right changed, or top and bottom; it shares the array's memory.
+    """Return a picture, or a batch, mirrored left to right or top to bottom, as a view.
 
     >>> flip(np.array([[1, 2], [3, 4]])).tolist(), flip(np.array([[1, 2], [3, 4]]), "vertical").tolist()
     ([[2, 1], [4, 3]], [[3, 4], [1, 2]])
@@ -102,7 +102,7 @@ def normalise(
 
     Args:
         array: Numbers; the channels come last.
-        scale: What every value is multiplied by first; bytes become 0 to 1 unless told otherwise.
+        scale: The factor for every value, applied first. By default bytes become 0 to 1.
         mean: One number, or one for each channel; None for 0.
         std: Likewise; None for 1.
 
@@ -120,12 +120,12 @@ def normalise(
 
 
 def resize_into(target: NDArray[Any], source: NDArray[Any], method: int, by: Factors) -> None:
-    """Fill one picture `[h,w,channels]` with another, times a factor plus a shift, while other threads may run."""
+    """Fill one picture `[h,w,channels]` with another, resized, times a factor, plus a shift. Releases the GIL."""
     _core.resize(source if _has_whole_rows(source) else np.ascontiguousarray(source), target, method, *by)
 
 
 def factors(channels: int, scale: float = 1.0, mean: ArrayLike | None = None, std: ArrayLike | None = None) -> Factors:
-    """Return what to multiply each channel by, and what to add then, for `(value * scale - mean) / std`."""
+    """Return a factor and a shift for each channel that compute `(value * scale - mean) / std`."""
     divisor = _of_channels("std", 1.0 if std is None else std, channels)
     if not divisor.all():
         message = "std: expected numbers other than 0, found 0\n  A channel that is the same everywhere has std 1."
@@ -144,7 +144,7 @@ def number_of(method: str) -> int:
 
 
 def checked_dtype(dtype: Any) -> np.dtype[Any]:
-    """Return what pixels are asked for in."""
+    """Return the dtype that pixels were asked for in."""
     found: np.dtype[Any] = np.dtype(dtype)
     if found.name not in get_args(PixelType):
         message = f"dtype: expected uint8 or float32, found {found.name}"
@@ -153,7 +153,7 @@ def checked_dtype(dtype: Any) -> np.dtype[Any]:
 
 
 def checked_size(size: Any) -> tuple[int, int]:
-    """Return the height and width that are asked for."""
+    """Return the height and width that were asked for."""
     sides = tuple(size) if isinstance(size, tuple | list | np.ndarray) else ()
     if len(sides) != 2 or not all(_is_side(side) for side in sides):
         found = repr(size) if isinstance(size, int | tuple | list) else type(size).__name__
@@ -188,7 +188,7 @@ def _found(values: Any) -> str:
 
 
 def _has_whole_rows(source: NDArray[Any]) -> bool:
-    """Whether the pixels of each row stand side by side, from the left or from the right."""
+    """Whether the pixels of each row are contiguous, from the left or from the right."""
     size, (rows, columns, values) = source.itemsize, source.strides
     row_is_whole = values == size and abs(columns) == size * source.shape[2]
     return row_is_whole and rows % size == 0 and source.flags.aligned

@@ -1,4 +1,4 @@
-"""Decoding in batches: many pictures to one array, at the speed at which JPEGs are decoded."""
+"""Decoding in batches: many pictures into one array."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _Refusal: TypeAlias = CorruptRecordError | SchemaError
 
 
 class _Wish(NamedTuple):
-    """What is asked for of every picture."""
+    """The options that apply to every picture."""
 
     size: tuple[int, int] | None
     channels: int | None
@@ -55,26 +55,26 @@ def decode_batch(
 ) -> NDArray[Any] | list[NDArray[Any]]:
     """Return the pixels of many pictures: one array `[n,h,w,channels]` if a size is given, else a list of arrays.
 
-    It works in the thread that calls it, and lets others run while it decodes and resizes.
+    Runs in the calling thread, and releases the GIL to decode and resize.
 
     Args:
-        pictures: JPEGs and PNGs, mixed as they come.
-        size: Height and width that each is resized to, as `resize` does.
-        channels: 1, 3 or 4: each becomes grey, RGB or RGBA. Alpha is dropped, or added as opaque; it is not applied.
-            None for those that it has, which must then be the same for all of one array.
-        dtype: "uint8", or "float32" with `(value * scale - mean) / std`. Of a PNG of 16 bits the upper 8 are taken.
+        pictures: JPEGs and PNGs in any mixture.
+        size: The height and width to resize each to, as `resize` does.
+        channels: 1, 3 or 4 for grey, RGB or RGBA. Alpha is dropped, or added as opaque; it is not applied. None keeps
+            the channels of the picture, which must then be the same for all of one array.
+        dtype: "uint8", or "float32" with `(value * scale - mean) / std`. Of a 16-bit PNG the upper 8 bits are used.
         method: "bilinear", "area" or "nearest".
-        scaled: Whether a JPEG may be decoded straight to a smaller `size`: faster, and nearly the same pixels. One of a
-            rarer kind, such as a progressive one, is decoded at a half, a quarter or an eighth if that is large enough.
-        scale: What every value of 0 to 255 is multiplied by; 1 / 255 gives 0 to 1.
+        scaled: Whether a JPEG may be decoded straight to a smaller `size`: faster, with nearly the same pixels. Rarer
+            kinds, such as progressive ones, are decoded at a half, a quarter or an eighth if that is large enough.
+        scale: The factor for values of 0 to 255; 1 / 255 gives 0 to 1.
         mean: One number, or one for each channel.
-        std: Likewise.
+        std: One number, or one for each channel.
         dct: "accurate" is within a grey level of what TensorFlow calls INTEGER_ACCURATE; "fast" is hardly faster.
         out: An array `[n,h,w,channels]` to fill and return instead of a new one.
 
     Raises:
-        CorruptRecordError: One is no picture, or a damaged one; `record` is its number here.
-        SchemaError: One cannot be decoded to what is asked for; or what is asked for makes no sense.
+        CorruptRecordError: One is damaged or not a picture; `record` is its position in the batch.
+        SchemaError: One cannot be decoded as asked, or the options contradict each other.
         MissingExtraError: simplejpeg or Pillow is not installed.
 
     >>> from recordkit.images import encode
@@ -141,12 +141,12 @@ def decode_reduced(data: Buffer, divisor: int, channels: int | None = None, *, d
 
 
 class _BatchMemory:
-    """The memory of one batch. Arrays over it keep it alive; when the last one is gone, the next batch may use it.
+    """The memory of one batch. When the last array that uses it is gone, the next batch may take it.
 
     Fresh pages cost up to a tenth of the time that decoding and resizing take.
     """
 
-    # At most four blocks that are free. Adding and taking are atomic: `__del__` may run in any thread, at any time.
+    # At most four free blocks. Adding and taking are atomic, for `__del__` may run in any thread at any time.
     _free: ClassVar[deque[NDArray[np.uint8]]] = deque(maxlen=4)
 
     def __init__(self, block: NDArray[np.uint8]) -> None:
@@ -155,7 +155,7 @@ class _BatchMemory:
 
     @classmethod
     def of(cls, size: int) -> _BatchMemory:
-        """Return memory of this many bytes: of an earlier batch if there is such, else new."""
+        """Return memory of this many bytes, that of an earlier batch if possible."""
         for _ in range(len(cls._free)):
             try:
                 block = cls._free.pop()
@@ -171,7 +171,7 @@ class _BatchMemory:
 
 
 def _new_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return an array that can be written to, whatever is in it."""
+    """Return a writable array with arbitrary contents."""
     size = math.prod(shape) * dtype.itemsize
     if not _LEAST_KEPT <= size <= _MOST_KEPT:
         return np.empty(shape, dtype)
@@ -179,7 +179,7 @@ def _new_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 class _Scratch:
-    """Memory for the pixels of one picture, used again for the next."""
+    """Memory for the pixels of one picture, reused for the next."""
 
     def __init__(self) -> None:
         self._memory = np.empty(0, np.uint8)
@@ -193,9 +193,9 @@ class _Scratch:
 def _is_decoded(
     picture: Any, target: NDArray[Any], wish: _Wish, method: int, by: Factors, decoder: _core.JpegDecoder
 ) -> bool:
-    """Return whether a picture is a JPEG that could be decoded straight to its place in the batch.
+    """Decode a picture straight to its place in the batch, and return whether that worked.
 
-    If it is not, or is damaged, others decode it or say why they cannot.
+    If not, `_pixels` decodes it or says why it cannot.
     """
     try:
         data = _checked_picture(picture)
@@ -206,7 +206,7 @@ def _is_decoded(
 
 
 def _pixels(place: int, picture: Any, wish: _Wish, scratch: _Scratch | None = None) -> NDArray[np.uint8]:
-    """Return the pixels `[h,w,channels]` of one of many pictures, which errors name."""
+    """Return the pixels `[h,w,channels]` of one of many pictures; errors name it."""
     try:
         data = _checked_picture(picture)
         header = header_of(data)
@@ -220,9 +220,9 @@ def _pixels(place: int, picture: Any, wish: _Wish, scratch: _Scratch | None = No
 
 
 def _divisor(header: Header, wish: _Wish) -> int:
-    """Return what libjpeg is to divide a JPEG's sides by while it decodes one that only libjpeg can.
+    """Return by how much libjpeg should divide the sides of a JPEG that only libjpeg can decode.
 
-    It could also decode at 3/8, 5/8 and so on; but it has fast code for halves only, and takes longer for those.
+    It also supports 3/8, 5/8 and so on, but has fast code for halves only.
     """
     if wish.size is None or not wish.scaled or header.components == 4:
         return 1
@@ -232,7 +232,7 @@ def _divisor(header: Header, wish: _Wish) -> int:
 
 
 def _channels_of(pictures: Sequence[Buffer]) -> int:
-    """Return the channels of the first picture, which all others have to have too."""
+    """Return the channels of the first picture, which all others must have, too."""
     if not len(pictures):
         return 3
     try:
@@ -267,7 +267,7 @@ def _checked_picture(picture: Any) -> Picture:
 
 
 def _checked_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return the array to fill; it must be one that nothing has to be copied to afterwards."""
+    """Return the array to fill, after a check that it can be filled in place."""
     array = out if isinstance(out, np.ndarray) else None
     if array is None or array.shape != shape or array.dtype != dtype or not array.flags.carray:
         expected = f"a writable, contiguous array of {dtype.name}, shape {list(shape)}"
@@ -283,5 +283,5 @@ def _other_channels(place: int, expected: int, found: int) -> _Refusal:
 
 
 def _named(error: _Refusal, place: int) -> _Refusal:
-    """Return an error that says which picture of the batch it is about."""
+    """Return the error with the position of the picture in the batch."""
     return error.but(place=f"picture {place}", record=place)

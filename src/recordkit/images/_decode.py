@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def simplejpeg(what: str) -> Any:
-    """Return the module, or say that `what` needs it."""
+    """Return the module; raise if it is not installed, since `what` needs it."""
     try:
         import simplejpeg
     except ImportError as error:
@@ -30,7 +30,7 @@ def simplejpeg(what: str) -> Any:
 
 
 def pillow(what: str) -> Any:
-    """Return its module Image, or say that `what` needs it."""
+    """Return its module Image; raise if it is not installed, since `what` needs it."""
     try:
         from PIL import Image
     except ImportError as error:
@@ -53,13 +53,13 @@ _COLOURS: Final = {1: "GRAY", 3: "RGB", 4: "RGBA"}
 def decode(data: Buffer) -> NDArray[Any]:
     """Return a picture's pixels: uint8, or uint16 for a grey PNG of 16 bits; `[h,w]` for grey, else `[h,w,channels]`.
 
-    Palettes become RGB, or RGBA if they have transparent colours; fewer bits than 8 become 8; CMYK becomes RGB. What a
-    camera noted of its orientation is not applied. Damage is an error, even where part of the picture could be shown;
-    but a JPEG has no checksum, so not all damage can be told.
+    Palettes become RGB, or RGBA if they have transparent colours; fewer bits than 8 become 8; CMYK becomes RGB. The
+    orientation in EXIF data is not applied. Damage is an error, even if part of the picture could be shown; but a JPEG
+    has no checksum, so not all damage is detected.
 
     Raises:
-        CorruptRecordError: It is no picture, or a damaged one.
-        SchemaError: It is a picture whose pixels would lose bits: 16 bits in colour, or a JPEG of 12.
+        CorruptRecordError: It is damaged or not a picture.
+        SchemaError: Its pixels would lose bits: 16 bits in colour, or a 12-bit JPEG.
         MissingExtraError: simplejpeg or Pillow is not installed.
 
     >>> from recordkit.images import encode
@@ -95,11 +95,11 @@ def jpeg_pixels(
 
     Args:
         picture: The JPEG.
-        header: What it says of itself.
-        channels: 1, 3 or 4, to have it in grey, RGB or RGBA whatever it is; None for what it has.
-        dct: Whether to be within a grey level of what the standard says, or a little faster.
+        header: Its header.
+        channels: 1, 3 or 4 for grey, RGB or RGBA; None for what it has.
+        dct: "accurate" is within a grey level of the standard; "fast" is a little faster.
         divisor: 1, 2, 4 or 8: each side is divided by it while decoding, rounded up. Not for CMYK.
-        room: Returns memory for so many bytes at least, to use instead of new.
+        room: Returns memory for at least this many bytes, to use instead of new memory.
     """
     if header.bits != 8:
         raise too_deep(header)
@@ -125,13 +125,13 @@ def jpeg_pixels(
 
 
 def png_pixels(picture: Picture, header: Header, channels: int | None = None) -> NDArray[Any]:
-    """Return the pixels `[h,w,channels]` of a PNG: uint16 if it is grey of 16 bits and no channels are asked for.
+    """Return the pixels `[h,w,channels]` of a PNG: uint16 if it is 16-bit grey and `channels` is None.
 
     Args:
         picture: The PNG.
-        header: What it says of itself.
-        channels: 1, 3 or 4, to have it in grey, RGB or RGBA of 8 bits whatever it is. Alpha is dropped or added as
-            opaque, not applied; of 16 bits the upper 8 are taken.
+        header: Its header.
+        channels: 1, 3 or 4 for 8-bit grey, RGB or RGBA; None for what it has. Alpha is dropped, or added as opaque; it
+            is not applied. Of 16 bits the upper 8 are used.
     """
     if header.height * header.width * header.components * header.bits > 8 * _MOST_PNG_BYTES * len(picture):
         raise too_large(picture, header)
@@ -140,7 +140,7 @@ def png_pixels(picture: Picture, header: Header, channels: int | None = None) ->
     pillow("decoding a png")
     from PIL.PngImagePlugin import PngImageFile
 
-    is_deep_grey = header.bits == 16 and header.channels == 1  # the only 16 bits that Pillow keeps
+    is_deep_grey = header.bits == 16 and header.channels == 1  # the only mode in which Pillow keeps 16 bits
     mode = "I;16" if is_deep_grey else _MODES[channels or header.channels]
     pixels = _pillow_pixels(picture, PngImageFile, mode)
     if is_deep_grey and channels:
@@ -149,7 +149,7 @@ def png_pixels(picture: Picture, header: Header, channels: int | None = None) ->
 
 
 def _cmyk_pixels(picture: Picture, channels: int) -> NDArray[np.uint8]:
-    """Return a JPEG made for print in other colours, which libjpeg does not make of it."""
+    """Return a CMYK JPEG in other colours; libjpeg cannot convert it."""
     pillow("decoding a jpeg in CMYK")
     from PIL.JpegImagePlugin import JpegImageFile
 
@@ -157,21 +157,21 @@ def _cmyk_pixels(picture: Picture, channels: int) -> NDArray[np.uint8]:
 
 
 def _pillow_pixels(picture: Picture, opener: Any, mode: str) -> NDArray[Any]:
-    """Return what Pillow decodes; its opener is called by itself, since Image.open refuses pictures for being large."""
+    """Decode with Pillow, without Image.open, which refuses large pictures."""
     try:
         with opener(io.BytesIO(picture)) as image:
             image.load()
             pixels = np.array(image if image.mode == mode else image.convert(mode))
     except MemoryError:
         raise
-    except Exception as error:  # Pillow answers hostile bytes with a dozen kinds of exception, SyntaxError among them
+    except Exception as error:  # hostile bytes make Pillow raise a dozen kinds of exception, even SyntaxError
         raise corrupt(picture, str(error) or type(error).__name__) from None
     pixels = pixels.astype(pixels.dtype.newbyteorder("="), copy=False)
     return pixels[..., None] if pixels.ndim == 2 else pixels
 
 
 def _repeated(grey: NDArray[np.uint8], channels: int) -> NDArray[np.uint8]:
-    """Return a grey picture in so many channels, the fourth of them opaque."""
+    """Return a grey picture in this many channels; the fourth is opaque."""
     pixels = np.repeat(grey, channels, axis=-1)
     pixels[..., 3:] = 255
     return pixels

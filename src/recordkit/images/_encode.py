@@ -1,4 +1,4 @@
-"""Encoding: arrays of pixels to the bytes of a picture."""
+"""Encoding: arrays of pixels to JPEG and PNG."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from ._headers import Kind
 
-# The quality of a JPEG unless another is asked for: TensorFlow's and OpenCV's default too.
+# The default quality of a JPEG, in TensorFlow and OpenCV, too.
 QUALITY: Final = 95
 
-# libjpeg goes no further, although the format could say 65535.
+# The limit of libjpeg; the format itself allows 65535.
 _LONGEST_JPEG_SIDE: Final = 65_500
 
 _EXPECTED: Final[dict[Kind, str]] = {
@@ -42,8 +42,8 @@ def encode(
 ) -> bytes:
     """Return an array of pixels as a picture.
 
-    A PNG holds exactly the array, except that `[h,w,1]` comes back as `[h,w]`. A JPEG holds nearly it: with colours at
-    half the resolution (4:2:0) unless `full_colour` is asked for, and the rest by `quality`.
+    A PNG is lossless, except that `[h,w,1]` comes back as `[h,w]`. A JPEG is lossy: colours have half the resolution
+    (4:2:0) unless `full_colour` is set, and `quality` decides the rest.
 
     Args:
         array: For a JPEG, uint8 of shape [h,w], [h,w,1] or [h,w,3] (RGB). For a PNG also [h,w,2] (grey with alpha),
@@ -51,11 +51,11 @@ def encode(
         kind: "jpeg" or "png".
         quality: 1 to 100, of a JPEG only; None for 95.
         full_colour: Whether a JPEG has colours at full resolution (4:4:4), which takes more room.
-        progressive: Whether a JPEG can be shown before all of it is there.
-        optimize: Whether to take time to make a JPEG smaller, with the same pixels.
+        progressive: Whether a JPEG can be shown before it has arrived completely.
+        optimize: Whether to spend time on a smaller JPEG with the same pixels.
 
     Raises:
-        SchemaError: The array is none that the picture can hold.
+        SchemaError: The picture cannot hold the array.
         MissingExtraError: simplejpeg or Pillow is not installed.
 
     >>> from recordkit.images import decode
@@ -80,7 +80,7 @@ def encode(
 
 
 def checked_quality(quality: Any, kind: str) -> int:
-    """Return a quality that a picture of this kind can have.
+    """Return the quality, checked for this kind of picture.
 
     >>> checked_quality(90, "jpeg")
     90
@@ -101,7 +101,7 @@ def checked_quality(quality: Any, kind: str) -> int:
 
 
 def _encode_jpeg(pixels: NDArray[Any], quality: int, full_colour: bool, **options: bool) -> bytes:
-    # simplejpeg takes the fast transform, whatever it is told. Where nothing else is lost, that loses up to 4 dB.
+    # simplejpeg always uses the fast transform, which costs up to 4 dB if nothing else is lost.
     full = full_colour or pixels.ndim == 2
     if full or any(options.values()):
         stream = io.BytesIO()
@@ -134,7 +134,7 @@ def _checked_pixels(array: Any, kind: Kind) -> NDArray[Any]:
 
 
 def _dtype_advice(pixels: NDArray[Any], kind: Kind) -> Iterator[str]:
-    """Yield what to do about a dtype that a picture cannot hold."""
+    """Yield advice for a dtype that a picture cannot hold."""
     dtype = pixels.dtype
     if dtype.name == "uint16":
         if kind == "jpeg":
@@ -152,7 +152,7 @@ def _dtype_advice(pixels: NDArray[Any], kind: Kind) -> Iterator[str]:
 
 
 def _shape_advice(pixels: NDArray[Any], kind: Kind) -> Iterator[str]:
-    """Yield what to do about a shape that a picture cannot have."""
+    """Yield advice for a shape that a picture cannot have."""
     shape, most = pixels.shape, 3 if kind == "jpeg" else 4
     if len(shape) > 3:
         yield "These are several pictures; each is encoded by itself."

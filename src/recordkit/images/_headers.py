@@ -1,4 +1,4 @@
-"""Headers: what a picture says of itself, read in plain Python and believed only as far as its bytes go."""
+"""Headers of pictures, read in plain Python and trusted only as far as the number of bytes allows."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 Kind: TypeAlias = Literal["jpeg", "png"]
 Picture: TypeAlias = "bytes | memoryview[int]"  # the latter of bytes side by side
 
-# What every picture of a kind begins with.
+# The first bytes of every picture of a kind.
 SIGNATURES: Final[dict[str, bytes]] = {"jpeg": b"\xff\xd8\xff", "png": b"\x89PNG\r\n\x1a\n"}
 
-_MARKER: Final = re.compile(b"\xff[^\xff]")  # fill bytes may stand before it
+_MARKER: Final = re.compile(b"\xff[^\xff]")  # after any fill bytes
 
 _PNG_DEPTHS: Final = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
 _PNG_CHANNELS: Final = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
@@ -28,7 +28,7 @@ _PALETTE: Final = 3
 
 
 def kind(data: Buffer) -> Kind | None:
-    r"""Return what a picture is, told by how it begins; None if it is neither.
+    r"""Return "jpeg" or "png" by the first bytes of a picture; None if it is neither.
 
     >>> kind(b"\x89PNG\r\n\x1a\n..."), kind(b"GIF89a")
     ('png', None)
@@ -44,10 +44,10 @@ def _kind(picture: Picture) -> Kind | None:
 
 
 def size(data: Buffer) -> tuple[int, int, int]:
-    """Return the height, width and channels that a picture's header tells: those `decode` gives, 1 for grey.
+    """Return the height, width and channels of a picture from its header: those that `decode` returns, 1 for grey.
 
     Raises:
-        CorruptRecordError: It is no picture, or ends inside its header.
+        CorruptRecordError: It is not a picture, or ends inside its header.
 
     >>> import numpy as np
     >>> from recordkit.images import encode
@@ -59,7 +59,7 @@ def size(data: Buffer) -> tuple[int, int, int]:
 
 
 class Header(NamedTuple):
-    """What a picture says of itself; `channels` is how many its pixels have once they are decoded."""
+    """The header of a picture; `channels` counts those of the decoded pixels."""
 
     kind: Kind
     height: int
@@ -78,7 +78,7 @@ def header_of(picture: Picture) -> Header:
 
 
 def _jpeg_header(picture: Picture) -> Header:
-    """Return what the frame header (SOF) says, found by stepping from marker to marker."""
+    """Return the frame header (SOF), found by stepping from marker to marker."""
     place = 2
     while found := _MARKER.search(picture, place):
         place = found.end()
@@ -104,7 +104,7 @@ def _frame_header(picture: Picture, place: int, length: int) -> Header:
 
 
 def _png_header(picture: Picture) -> Header:
-    """Return what IHDR says; a palette has a fourth channel if some of its colours are transparent."""
+    """Return the IHDR header; a palette has a fourth channel if some of its colours are transparent."""
     chunks = png_chunks(picture)
     name, start, length = next(chunks)
     if name != b"IHDR" or length != 13:
@@ -149,7 +149,7 @@ def png_chunks(picture: Picture) -> Iterator[tuple[bytes, int, int]]:
 
 
 def as_picture(data: Buffer) -> Picture:
-    """Return the bytes of a buffer, copied only if they do not stand side by side."""
+    """Return the bytes of a buffer, copied only if they are not contiguous."""
     if isinstance(data, bytes):
         return data
     view = memoryview(data)
@@ -157,7 +157,7 @@ def as_picture(data: Buffer) -> Picture:
 
 
 def corrupt(picture: Picture, why: str) -> CorruptRecordError:
-    """Return the error for a picture that cannot be decoded, or for what is none."""
+    """Return the error for a picture that cannot be decoded, or for bytes that are not a picture."""
     count = f"{len(picture)} byte{'' if len(picture) == 1 else 's'}"
     what = _kind(picture)
     message = f"{count} of a {what} that cannot be decoded: {why}" if what else f"{count} that are no jpeg and no png"
@@ -165,7 +165,7 @@ def corrupt(picture: Picture, why: str) -> CorruptRecordError:
 
 
 def too_large(picture: Picture, header: Header) -> CorruptRecordError:
-    """Return the error for a header that asks for more memory than its bytes earn."""
+    """Return the error for a header that claims more pixels than its bytes can hold."""
     return corrupt(picture, f"its header says {header.height} x {header.width} pixels, more than so few bytes hold")
 
 

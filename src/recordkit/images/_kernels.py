@@ -1,4 +1,4 @@
-"""Kernels: pictures resized by weighing the pixels around each new one, as TensorFlow's smoother methods do.
+"""Kernels: pictures resized by weighted sums of pixels, as in TensorFlow's smoother methods.
 
 Rows and columns are weighed apart. The arithmetic of positions and weights is TensorFlow's, in single precision, so
 that a new pixel takes part of the same old ones.
@@ -34,17 +34,17 @@ _TABLE_SIZE: Final = 1024
 def resample(
     array: NDArray[Any], size: Sequence[int], kernel: Kernel, *, antialias: bool = False
 ) -> NDArray[np.float32]:
-    """Return a picture, or a batch of them, with another height and width, as float32; values may go beyond the old.
+    """Return a picture, or a batch of them, resized, as float32; values may exceed the range of the old ones.
 
     Args:
         array: uint8 or float32.
         size: Height and width.
         kernel: How much each pixel has a part in a new one, by its distance. "cubic table" is "cubic" as TensorFlow has
             it without antialiasing: with one of 1024 weights that were worked out before.
-        antialias: Whether a smaller picture is made of all pixels that a new one covers.
+        antialias: Whether each pixel of a smaller picture is made from all pixels it covers.
 
     Raises:
-        SchemaError: The array is no picture, or the size none that one can have.
+        SchemaError: The array is not a picture, or the size is impossible.
 
     >>> resample(np.array([[0, 100]], np.uint8), (1, 4), "triangle").tolist()
     [[0.0, 25.0, 75.0, 100.0]]
@@ -62,7 +62,7 @@ def resample(
 
 
 def _weighed(pixels: NDArray[Any], axis: int, taps: Taps) -> Floats:
-    """Return what the weights make of the rows, or the columns, of pictures."""
+    """Return the weighted sums of the rows, or the columns, of pictures."""
     starts, weights = taps
     last = pixels.shape[axis] - 1
     sides = (1,) * axis, (1,) * (pixels.ndim - axis - 1)

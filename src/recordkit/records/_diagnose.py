@@ -1,4 +1,4 @@
-"""Diagnosis: the pattern behind damage that touches every record of a file."""
+"""Diagnosis: the one cause of damage to every record of a file."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """A pattern behind damage that touches every record.
+    """One cause of damage to every record.
 
     Attributes:
         kind: `"unmasked_crc"`, `"zlib_crc"`, `"zero_crc"`, `"big_endian"`, `"lf_to_crlf"` or `"crlf_to_lf"`.
-        records: How many records the pattern explains.
+        records: The number of records that it explains.
         words: A sentence for people.
-        payloads: Where each payload lies, (offset, length), if the records can be read as they stand.
+        payloads: The (offset, length) of each payload, if the records can be read in spite of it.
     """
 
     kind: str
@@ -36,9 +36,9 @@ class Diagnosis:
     payloads: tuple[tuple[int, int], ...] = ()
 
 
-_TRIES = 1024  # so few that a checksum of 32 bits is never right by chance
+_TRIES = 1024  # too few for a 32-bit checksum to match by chance
 
-# What other writers are known to put where the masked CRC-32C belongs, and how they order the bytes.
+# What other writers are known to store in place of the masked CRC-32C, and their byte order.
 _FLAVOURS: tuple[tuple[str, Literal["little", "big"], Callable[[memoryview], int], str], ...] = (
     ("unmasked_crc", "little", _core.crc32c, "have unmasked CRCs"),
     ("zlib_crc", "little", zlib.crc32, "have the CRC-32 of zlib in place of CRC-32C"),
@@ -48,14 +48,14 @@ _FLAVOURS: tuple[tuple[str, Literal["little", "big"], Callable[[memoryview], int
 
 
 def diagnose(data: Buffer, *, whole: bool = True) -> Diagnosis | None:
-    """Return the pattern that explains why no record is sound, if there is one.
+    """Return the cause if every record is damaged in the same way.
 
-    Files of writers that do not keep to the format, and files that went through a transfer in text mode, fail in every
-    record at once; salvaging them byte by byte would hide the reason.
+    Writers that violate the format, and transfers in text mode, damage every record of a file; salvaging it byte by
+    byte would hide the reason.
 
     Args:
         data: The bytes of an uncompressed file.
-        whole: Whether that is all of it, rather than its first bytes.
+        whole: Whether these are all bytes of the file, not just the first.
 
     >>> import struct
     >>> payload = b"payload"
@@ -66,7 +66,7 @@ def diagnose(data: Buffer, *, whole: bool = True) -> Diagnosis | None:
     """
     view = memoryview(data).cast("B")
     if not any(view):
-        return None  # zeros would pass for empty records with zeros in place of checksums
+        return None  # zeros would look like empty records with zeros in place of checksums
     for kind, order, checksum, words in _FLAVOURS:
         payloads = _frames(view, order, checksum, whole=whole)
         if payloads:
@@ -80,7 +80,7 @@ def diagnose(data: Buffer, *, whole: bool = True) -> Diagnosis | None:
 def _frames(
     view: memoryview, order: Literal["little", "big"], checksum: Callable[[memoryview], int], *, whole: bool
 ) -> list[tuple[int, int]]:
-    """The payloads of the file under another reading of the frame; none if it does not fit to the last byte."""
+    """The payloads of the file with another reading of the frame; empty unless it fits to the last byte."""
     payloads: list[tuple[int, int]] = []
     at = 0
     while at < len(view):
@@ -119,9 +119,9 @@ def _text_mode(view: memoryview, *, whole: bool) -> Diagnosis | None:
 
 
 def _shrunk_records(data: bytes) -> int:
-    """How many records end early by no more bytes than they have line feeds. 0 if any damage looks otherwise.
+    """How many records are too short by at most as many bytes as they have line feeds; 0 if any damage looks different.
 
-    Any record that is cut may look so by chance. What chance cannot give is a checksum that comes right.
+    A truncated record may look like this by chance, so a checksum has to match as proof.
     """
     if b"\n" not in data:
         return 0
@@ -147,7 +147,7 @@ def _shrunk_records(data: bytes) -> int:
 
 
 def _comes_right(body: bytes, length: int, missing: int) -> bool:
-    """Whether carriage returns before some of the line feeds make a payload that its checksum confirms."""
+    """Whether adding carriage returns before some line feeds makes the checksum match."""
     lines = body.split(b"\n")
     for chosen in combinations(range(len(lines) - 1), missing):
         ends = [b"\r\n" if number in chosen else b"\n" for number in range(len(lines) - 1)]

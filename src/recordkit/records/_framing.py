@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 NO_LIMIT = 2**64 - 1
-LARGE_BYTES = 16 << 20  # where payloads are only checked, a longer one is read a piece at a time
-CHUNK_BYTES = 1 << 20  # of what was measured, the best: the system copies less at a time more slowly
+LARGE_BYTES = 16 << 20  # longer payloads that are only checked are read in pieces
+CHUNK_BYTES = 1 << 20  # the fastest of those measured: the system is slower at copying less at a time
 
-# One sentence a fault, in the order of the core's enum. Kinds are what `CorruptRecordError.kind` says.
+# A kind and a sentence for each fault, in the order of the core's enum. Kinds become `CorruptRecordError.kind`.
 _FAULTS = (
     ("none", ""),
     ("torn_header", "the file ends inside the 12-byte header"),
@@ -38,18 +38,18 @@ _FAULTS = (
     ("written_over", "the file was written over while it was read"),
 )
 TORN = ("torn_header", "torn_payload")  # kinds: the bytes end inside a record
-CHANGED = ("cut_short", "written_over")  # kinds: no damage of a file, but another file than was begun
+CHANGED = ("cut_short", "written_over")  # kinds: not damage, but a file that changed while it was read
 
 
 def corrupt(fault: int, *, path: str | None, record: int, offset: int, checked: bool = True) -> CorruptRecordError:
-    """Return the error for a fault that the core found.
+    """Return the error for a fault found by the core.
 
     Args:
         fault: The fault, as the core numbers it.
         path: The file, to name in the error.
         record: The number of the record.
         offset: Where it starts.
-        checked: Whether the payloads of all records before it were checked.
+        checked: Whether the payloads of all earlier records were checked.
     """
     kind, words = _FAULTS[fault]
     advice = ""
@@ -67,12 +67,12 @@ def corrupt(fault: int, *, path: str | None, record: int, offset: int, checked: 
 
 
 def fault_kind(fault: int) -> str:
-    """Return what `CorruptRecordError.kind` says of a fault of the core's."""
+    """Return the `CorruptRecordError.kind` of a fault of the core."""
     return _FAULTS[fault][0]
 
 
 def before_it(records: int, *, checked: bool) -> str:
-    """Return what is known of the records before a damaged one, as a sentence without its full stop.
+    """Return what is known about the records before a damaged one, as a sentence without a full stop.
 
     >>> before_it(4811, checked=False)
     'The 4811 records before it were found by their headers; their payloads were not checked'
@@ -95,7 +95,7 @@ def pack(payload: Buffer) -> bytes:
 
 
 def pack_many(payloads: Iterable[Buffer]) -> Chunk:
-    """Return the payloads as framed records in one chunk, ready to be written to a file.
+    """Return the payloads as framed records in one chunk, ready to write to a file.
 
     >>> packed = pack_many([b"one", b"two"])
     >>> len(packed), packed.nbytes, packed[1]
@@ -108,7 +108,7 @@ def chunk(data: Buffer, *, path: str | None = None, max_record_bytes: int = NO_L
     """Return the records of `data`, the bytes of a whole uncompressed file, without copying them.
 
     Raises:
-        CorruptRecordError: At the first record that is not sound.
+        CorruptRecordError: At the first damaged record.
 
     >>> [bytes(payload) for payload in chunk(pack(b"one") + pack(b""))]
     [b'one', b'']
@@ -125,10 +125,10 @@ def scan(data: Buffer, *, path: str | None = None, max_record_bytes: int = NO_LI
     Args:
         data: The bytes of a whole, uncompressed file.
         path: The file `data` came from, to name in errors.
-        max_record_bytes: Payloads longer than this are refused.
+        max_record_bytes: Longer payloads are refused.
 
     Raises:
-        CorruptRecordError: At the first record that is not sound.
+        CorruptRecordError: At the first damaged record.
 
     >>> scan(pack(b"one") + pack(b"two")).tolist()
     [0, 19]

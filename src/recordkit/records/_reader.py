@@ -1,4 +1,4 @@
-"""The reader: the records of an open file, a chunk at a time."""
+"""Reader: the records of an open file, a chunk at a time."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ if TYPE_CHECKING:
 
 _FRAME: Final = 16  # bytes around a payload
 _CUT_SHORT: Final = 6  # the fault, as the core numbers it
-_MOST: Final = (1 << 63) - 1  # records asked for, which the core counts in 64 bits
+_MOST: Final = (1 << 63) - 1  # records; the core counts in 64 bits
 
 
 class Reader:
-    """Reads the records of an open file, a chunk at a time, in memory that is used again.
+    """Reads the records of an open file, a chunk at a time, and reuses memory.
 
     Takes a file descriptor, a file opened with `open(path, "rb")`, or any object with `read` or `readinto`. A real
-    file is read from `offset` on without moving its position. Several threads may call `read` on one reader; each call
-    gives the next records.
+    file is read from `offset` on without moving its position. Several threads may share one reader; each call returns
+    the next records.
 
     Args:
-        file: Where the bytes come from. It stays open and is not closed here.
+        file: The file. The reader does not close it.
         path: The name to give in errors; by default the file's own.
         chunk_bytes: About how many bytes of records a chunk holds.
-        max_record_bytes: Payloads longer than this are refused. Whatever the limit, memory grows only with bytes
-            that really arrive.
+        max_record_bytes: Longer payloads are refused. Whatever the limit, memory grows only with the bytes that
+            really arrive.
         offset: Where to start; must be the start of a record.
         first_record: The number of the record that starts there, to name in errors.
-        had: How many bytes the file is known to have had. A file with fewer at its end, or with fewer than when this
-            reader was made, became shorter while it was read, which is an error.
+        had: The size that the file is known to have had. If it ends earlier, or is shorter than when this reader was
+            made, it was truncated while it was read, which is an error.
 
     >>> import io
     >>> from recordkit.records import pack
@@ -66,17 +66,17 @@ class Reader:
             _descriptor_of(file), chunk_bytes, max_record_bytes, offset, first_record, mapped_at_most(), had
         )
         self._from_start = first_record == 0
-        self._fault: tuple[int, int, int] | None = None  # the first one: which, of which record, and where
+        self._fault: tuple[int, int, int] | None = None  # the first one: fault, record, offset
         self._lock = threading.Lock()
 
     def read(self, records: int | None = None) -> Chunk | None:
         """Return the next chunk, or None at the end of the file.
 
         Args:
-            records: Exactly how many records, unless the file ends before; by default about `chunk_bytes` of them.
+            records: How many records, fewer only at the end of the file; by default about `chunk_bytes` of them.
 
         Raises:
-            CorruptRecordError: When a record is not sound. The sound ones before it were given first.
+            CorruptRecordError: The next record is damaged. The intact ones before it were returned first.
         """
         self._expect(records)
         return self._found(*self._core.next(None if records is None else min(records, _MOST)))
@@ -84,9 +84,9 @@ class Reader:
     def decoded(
         self, decoder: _core.Decoder, records: int, *, few_fields: bool
     ) -> tuple[int, tuple[Any, ...]] | Chunk | None:
-        """Return what a decoder makes of the next records, and the number of the first; for `examples.Decoder.read`.
+        """Return the next records decoded, and the number of the first; for `examples.Decoder.read`.
 
-        Where there are not so many, or not all are what it wants, return what `read` does.
+        If there are fewer records, or not all have what the decoder wants, return what `read` returns.
         """
         self._expect(records)
         made = decoder.decode_next(self._core, min(records, _MOST), few_fields)
@@ -101,7 +101,7 @@ class Reader:
     def _found(self, found: Chunk, fault: int, offset: int) -> Chunk | None:
         if fault:
             with self._lock:
-                # Threads may meet several; the first in the file counts.
+                # Threads may find several faults; the first in the file counts.
                 if self._fault is None or offset < self._fault[2]:
                     self._fault = fault, found.first_record + len(found), offset
             if not len(found):
@@ -110,7 +110,7 @@ class Reader:
 
     @property
     def failure(self) -> CorruptRecordError | None:
-        """What the next call raises."""
+        """The error that the next call raises."""
         if self._fault is None:
             return None
         fault, record, offset = self._fault
@@ -119,18 +119,18 @@ class Reader:
         return corrupt(fault, path=self._path, record=record, offset=offset, checked=self._from_start)
 
     def _raise_fault(self) -> None:
-        # A new one each time, which no name here is given: with its traceback it would keep what it has met alive.
+        # A new error each time, without a name: its traceback would keep everything on the stack alive.
         if self._fault is not None:
             raise cast("CorruptRecordError", self.failure)
 
     def pass_large(self) -> tuple[int, bytes]:
-        """Check the record that `read` has called too large without keeping it, and go on behind it.
+        """Check the record that `read` refused as too large, without keeping it, and continue after it.
 
-        Return the size of its frame, and its length and CRC as `Chunk.identity` has them. Nobody else may read
+        Return the size of its frame, and its length and CRC as in `Chunk.identity`. No other thread may read
         meanwhile.
 
         Raises:
-            CorruptRecordError: It is not sound.
+            CorruptRecordError: It is damaged.
 
         >>> import io
         >>> from recordkit.errors import CorruptRecordError
@@ -155,7 +155,7 @@ class Reader:
 
     @property
     def next_record(self) -> int:
-        """The number of the first record that was not given out; at the end, how many there are."""
+        """The number of the next record; at the end, the number of all records."""
         return self._core.next_record
 
     def __iter__(self) -> Iterator[Chunk]:
@@ -164,7 +164,7 @@ class Reader:
 
 
 def _descriptor_of(file: int | IO[bytes]) -> int | IO[bytes]:
-    """The descriptor where that is all there is to the file; buffered and wrapping objects are asked themselves."""
+    """The descriptor of a plain file; buffered and wrapping objects are read through their own methods."""
     if isinstance(file, int):
         return file
     raw = getattr(file, "raw", file)
@@ -179,7 +179,7 @@ def _descriptor_of(file: int | IO[bytes]) -> int | IO[bytes]:
 
 
 class _ReadInto:
-    """Reads into memory from an object that only gives bytes."""
+    """Adds `readinto` to an object that only has `read`."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file

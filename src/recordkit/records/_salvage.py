@@ -13,15 +13,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Found:
-    """A record that can be shown to be intact.
+    """A record that is provably intact.
 
     Attributes:
         offset: Where its frame starts.
         length: The length of its payload.
-        how: `"sound"`, or `"bad_length_crc"` where the length's checksum is damaged and the payload's confirms both.
-        nested: Whether it stands inside the payload of a damaged record, and so may not be a record of this file.
-        repeats: The number of an earlier record with the same length and bytes, if there is one: a block that was
-            written twice shows like this, and so do records that were equal from the start.
+        how: `"sound"`, or `"bad_length_crc"` if the checksum of the length is damaged, but that of the payload
+            confirms both.
+        nested: Whether it is inside the payload of a damaged record, and so may not be a record of this file.
+        repeats: The number of an earlier record with the same bytes, if any. Either a block was written twice, or the
+            records were equal from the start.
     """
 
     offset: int
@@ -33,13 +34,13 @@ class Found:
 
 @dataclass(frozen=True)
 class Lost:
-    """A range of bytes that belongs to no intact record.
+    """A range of bytes outside all intact records.
 
     Attributes:
         offset: Where it starts.
-        length: How many bytes.
+        length: The number of bytes.
         kind: `"bad_length"`, `"bad_payload"`, `"torn"` or `"zeros"`.
-        record: How many records were found before it.
+        record: The number of records found before it.
     """
 
     offset: int
@@ -63,11 +64,11 @@ class Lost:
 
 @dataclass(frozen=True)
 class Salvage:
-    """What `salvage` found.
+    """The result of `salvage`.
 
     Attributes:
-        found: Every record that is intact, in the order of the file.
-        lost: The ranges of bytes that belong to none.
+        found: All intact records, in file order.
+        lost: The ranges of bytes outside them.
     """
 
     found: tuple[Found, ...]
@@ -75,7 +76,7 @@ class Salvage:
 
     @property
     def ok(self) -> bool:
-        """Whether the data is sound records and nothing else."""
+        """Whether the data consists of sound records only."""
         return not self.lost and all(record.how == "sound" for record in self.found)
 
 
@@ -89,11 +90,11 @@ _LOST: tuple[Literal["bad_length", "bad_payload", "torn", "zeros"], ...] = (
 
 
 def salvage(data: Buffer, *, nested: bool = True) -> Salvage:
-    """Return every record of a damaged file that can be shown to be intact, and what is lost.
+    """Return all provably intact records of a damaged file, and the ranges that are lost.
 
     Args:
         data: The bytes of a whole, uncompressed file.
-        nested: Whether to list records that stand inside the payload of a damaged one.
+        nested: Whether to list records inside the payload of a damaged one.
 
     >>> from recordkit.records import pack
     >>> good, bad = pack(b"good"), bytearray(pack(b"bad!"))
@@ -111,7 +112,7 @@ def salvage(data: Buffer, *, nested: bool = True) -> Salvage:
     firsts: dict[tuple[int, bytes], int] = {}
     records = []
     for number, (offset, length, how, inside) in enumerate(found):
-        # Length and stored checksum decide nearly always; the bytes are compared before anything is claimed.
+        # Length and stored checksum nearly always decide; the bytes are compared to be certain.
         end = offset + 12 + length
         first = firsts.setdefault((length, bytes(view[end : end + 4])), number)
         earlier = found[first][0] + 12

@@ -44,14 +44,14 @@ if TYPE_CHECKING:
 
 
 class Schema:
-    """What every record of a dataset holds.
+    """The fields of every record of a dataset.
 
-    Immutable, safe to share between threads, and equal to any other with the same fields.
+    Immutable and safe to share between threads. Schemas with the same fields are equal.
 
     Args:
-        fields: A type for each name: text of the schema language, a `Field`, an `Array`, a `TensorProto`, or a dict
-            of more of them, whose names are joined with `/`.
-        sequences: The same for fields that have one value a step: records are then `tf.train.SequenceExample`s.
+        fields: A type for each name: text of the schema language, a `Field`, an `Array`, a `TensorProto`, or a nested
+            dict, whose names are joined with `/`.
+        sequences: The same for fields with one value per step; records are then `tf.train.SequenceExample`s.
 
     >>> schema = Schema({"id": "int64", "box": {"size": "float32[2]"}, "note": "string?"})
     >>> print(schema)
@@ -70,17 +70,17 @@ class Schema:
         self._fields = MappingProxyType(flat_fields(fields))
         self._sequences = MappingProxyType(flat_fields(sequences or {}))
         self._layouts = MappingProxyType(layouts_of(self._fields, self._sequences))
-        # Filled as selections are asked for. Two threads may both make a plan; either will do.
+        # Made on first use. If two threads make the same plan, either will do.
         self._plans: dict[tuple[str, ...] | None, Plan] = {}
 
     @property
     def fields(self) -> Mapping[str, AnyField]:
-        """The fields with one value a record."""
+        """The fields with one value per record."""
         return self._fields
 
     @property
     def sequences(self) -> Mapping[str, AnyField]:
-        """The fields with one value a step."""
+        """The fields with one value per step."""
         return self._sequences
 
     @property
@@ -89,7 +89,7 @@ class Schema:
         return tuple(self._layouts)
 
     def wire_names(self, name: str) -> tuple[str, ...]:
-        """Return the names of the features that store a field: its own, then its companions.
+        """Return the names of the features that store a field, its own first.
 
         >>> Schema({"depth": "float64[?,?]"}).wire_names("depth")
         ('depth', 'depth/shape', 'depth/dtype')
@@ -97,7 +97,7 @@ class Schema:
         return self._layout(name).wire_names
 
     def select(self, *names: str) -> Schema:
-        """Return the schema of these fields only, in the order given.
+        """Return the schema of these fields only, in this order.
 
         >>> Schema({"id": "int64", "label": "int64"}).select("label").names
         ('label',)
@@ -155,13 +155,13 @@ class Schema:
         *,
         valid: Mapping[str, NDArray[np.bool_]] | None = None,
     ) -> Chunk:
-        """Return columns as records: the fast way.
+        """Return columns as records. Faster than rows.
 
         Args:
-            columns: For each field an array with a row a record, a list, a `Ragged` or a `BytesColumn`; or a `Batch`.
-                An optional field may be left out.
-            rows: How many records, where there is no column to tell.
-            valid: Masks for optional fields, False where a value is missing. In a list, None says the same.
+            columns: For each field an array with one row per record, a list, a `Ragged` or a `BytesColumn`; or a
+                `Batch`. An optional field may be left out.
+            rows: The number of records, needed only without any column.
+            valid: Masks for optional fields, False where a value is missing. In a list, None means the same.
 
         Raises:
             SchemaError: At the first value that does not fit, naming field and row.
@@ -181,9 +181,9 @@ class Schema:
         valid: Mapping[str, NDArray[np.bool_]] | None = None,
         piece_bytes: int = 1 << 20,
     ) -> Iterator[Chunk]:
-        """Yield what `encode` returns in chunks of about `piece_bytes`, so that little of it is in memory at a time.
+        """Yield what `encode` returns in chunks of about `piece_bytes`, to save memory.
 
-        Every value is checked before the first chunk is given.
+        All values are checked before the first chunk.
 
         >>> schema = Schema({"id": "int64"})
         >>> [len(chunk) for chunk in schema.encode_pieces({"id": list(range(200))}, piece_bytes=3000)]
@@ -230,14 +230,14 @@ class Schema:
 
         Args:
             chunk: Records, as `encode` or a reader gives them.
-            select: The names of the fields to read; the others are not looked at.
-            start: The first record of the chunk to read.
+            select: The names of the fields to read; the others are skipped.
+            start: The first record to read.
             stop: The record to stop before; None for all.
-            path: The file the chunk is from, to name in errors.
+            path: The file of the chunk, to name in errors.
 
         Raises:
-            SchemaError: A record lacks a field or has another kind of list. Values that are not what was declared
-                are found when their column is first asked for.
+            SchemaError: A record lacks a field or has another kind of list. Values that do not fit the declaration
+                are found when their column is first used.
             CorruptRecordError: A payload is not an Example.
         """
         return self._plan(None if select is None else tuple(select)).decode(chunk, start, stop, path)
@@ -245,17 +245,17 @@ class Schema:
     def read(self, reader: Reader, records: int, *, select: Iterable[str] | None = None) -> Batch | None:
         """Return the next records of a reader as columns, or None at its end.
 
-        The same as `decode` of what `reader.read(records)` returns, in one go: threads that share a reader get less
-        into each other's way, and one to four numbers of small records are read faster.
+        Equivalent to `decode(reader.read(records))`, but in one go: threads that share a reader wait less for each
+        other, and selecting one to four numbers of small records is faster.
 
         Args:
             reader: Where the records come from.
-            records: Exactly how many, unless the file ends before.
-            select: The names of the fields to read; the others are not looked at.
+            records: How many; fewer only at the end of the file.
+            select: The names of the fields to read; the others are skipped.
 
         Raises:
             SchemaError: As for `decode`.
-            CorruptRecordError: A record is not sound, or a payload is not an Example.
+            CorruptRecordError: A record is damaged, or a payload is not an Example.
 
         >>> import io
         >>> from recordkit.records import Reader
@@ -271,7 +271,7 @@ class Schema:
     def decode_row(
         self, chunk: Chunk, *, select: tuple[str, ...] | None = None, path: str | None = None
     ) -> dict[str, Any]:
-        """Return the first record of a chunk as a row: a value a field, None where it is missing.
+        """Return the first record of a chunk as a dict, with None for missing fields.
 
         >>> schema = Schema({"id": "int64", "note": "string?"})
         >>> schema.decode_row(schema.encode_rows([{"id": 7}]))["note"] is None
@@ -290,10 +290,10 @@ class Schema:
 
     @classmethod
     def of_rows(cls, rows: Iterable[Mapping[str, Any]]) -> Schema:
-        """Return the schema that holds these rows as they are.
+        """Return the schema that fits these rows.
 
-        Python floats become float32, which is said once in the log; NumPy values keep their dtype. Shapes are fixed
-        where they agree in all rows. A field that is None or absent in some row may be missing.
+        Python floats become float32, which is logged once; NumPy values keep their dtype. Dimensions are fixed if they
+        agree in all rows. A field that is None or absent in some row becomes optional.
 
         >>> Schema.of_rows([{"id": 1, "tokens": [1, 2], "note": None}, {"id": 2, "tokens": [3], "note": "seen"}])
         Schema({'id': 'int64', 'tokens': 'int64[?]', 'note': 'string?'})
@@ -302,7 +302,7 @@ class Schema:
 
     @classmethod
     def of_columns(cls, columns: Mapping[str, Any]) -> Schema:
-        """Return the schema that holds these columns as they are.
+        """Return the schema that fits these columns.
 
         >>> import numpy as np
         >>> Schema.of_columns({"id": np.arange(3), "name": ["a", "b", "c"]})
@@ -312,16 +312,16 @@ class Schema:
 
     @classmethod
     def infer(cls, chunks: Chunk | Iterable[Chunk], *, path: str | None = None, strict: bool = False) -> Schema:
-        """Return a schema that reads these records, told from what is in them.
+        """Return a schema that reads these records, inferred from their contents.
 
-        The wire says which kind of list a field is and how long; byte strings are taken for text or pictures if all
-        of them are; arrays are known by the shape beside them. Narrow integers and raw bytes without a shape cannot
-        be told from int64 and bytes.
+        The wire format contains the kind and length of each list. Byte strings count as text or pictures if all of them
+        are; arrays are recognised by their shape companion. Narrow integers and raw bytes without a shape look the same
+        as int64 and bytes.
 
         Args:
             chunks: The records.
             path: Their file, to name in errors.
-            strict: Raise if records disagree about the kind of a field, rather than leave it out with a warning.
+            strict: Raise if records disagree about the kind of a field, instead of leaving it out with a warning.
 
         >>> schema = Schema({"x": "float32[3]", "depth": "float64[?,?]"})
         >>> Schema.infer(schema.encode_rows([{"x": [1, 2, 3], "depth": [[1.5]]}]))
@@ -333,14 +333,14 @@ class Schema:
     # --- Comparing
 
     def compare(self, other: Schema) -> tuple[Difference, ...]:
-        """Return what is different in `other`, seen from this schema; nothing if they agree.
+        """Return the differences of `other` from this schema; empty if they agree.
 
-        The `quality` of a jpeg counts for `==`, but is no difference here: it is the same field to whoever reads it.
+        The `quality` of a jpeg counts for `==` but not here, since it makes no difference to readers.
         """
         return differences(self._fields, self._sequences, other.fields, other.sequences)
 
     def explain_difference(self, other: Schema) -> str:
-        """Return in words what is different in `other`, a line each; empty if they agree.
+        """Return the differences of `other` from this schema in words, one per line; empty if they agree.
 
         >>> ours, theirs = Schema({"id": "int64", "label": "int64"}), Schema({"id": "int32", "lable": "int64"})
         >>> print(ours.explain_difference(theirs))
@@ -364,7 +364,7 @@ class Schema:
     # --- Saving and printing
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the schema as plain dicts, lists, strings and numbers, for a JSON file that holds more than it."""
+        """Return the schema as plain dicts, lists, strings and numbers, to embed it in other JSON."""
         return schema_to_dict(self._fields, self._sequences)
 
     def to_json(self) -> str:
@@ -373,7 +373,7 @@ class Schema:
 
     @classmethod
     def from_json(cls, text: str | Mapping[str, Any]) -> Schema:
-        """Return the schema that `to_json` or `to_dict` gave.
+        """Return the schema from the result of `to_json` or `to_dict`.
 
         >>> schema = Schema({"id": "int64", "note": "string?"})
         >>> Schema.from_json(schema.to_json()) == schema
