@@ -1,4 +1,4 @@
-"""Dataset: records of one or many files, at any place or from front to back, as columns.
+"""Dataset: the records of one or many files, by number or in order, as columns.
 
 Nothing here knows how files are laid out; that is `recordkit.storage`.
 """

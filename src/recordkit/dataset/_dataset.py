@@ -1,4 +1,4 @@
-"""Dataset: the records of one or many files, selected, counted, looked up and gone through."""
+"""Dataset: the records of one or many files, to select, count, look up and iterate."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ _ARROW_BYTES = 4 << 20
 class Dataset(Steps):
     """The records of one or many files. `recordkit.open` makes one.
 
-    Immutable: every method returns a new dataset and leaves this one as it was. Safe to use from many threads, and can
-    be pickled.
+    Immutable: every method returns a new dataset and leaves this one unchanged. Threads can share it, and it can be
+    pickled.
 
     >>> import tempfile, recordkit as rk
     >>> path = tempfile.mkdtemp() + "/numbers.tfrecord"
@@ -81,13 +81,13 @@ class Dataset(Steps):
 
     @property
     def damage(self) -> tuple[Damage, ...]:
-        """What was passed over so far, with `on_error="skip"` or a function."""
+        """What was skipped so far, with `on_error="skip"` or a function."""
         return self.sequence.log.damage
 
     def __len__(self) -> int:
         if any(not file.file.seekable for file in self.shards):
             message = f"{self.name}: a pipe is read once, and has no length before its end"
-            raise TypeError(message)  # what `list` takes for an answer
+            raise TypeError(message)  # `list` expects a TypeError
         start, stop = self._range()
         return stop - start
 
@@ -101,7 +101,7 @@ class Dataset(Steps):
         decoder = self.sequence.decoder(self._names) if self._parse is None else None
         return decoder or PayloadDecoder(self._parse)
 
-    # --- Which of it
+    # --- Selecting
 
     def select(self, *names: str) -> Dataset:
         """Return the dataset with these fields only, in this order; the others are not decoded.
@@ -145,7 +145,7 @@ class Dataset(Steps):
         start = self._start + whole_number(count, "count")
         return replace(self, _start=start if self._stop is None else min(start, self._stop))
 
-    # --- At any place
+    # --- Looking up
 
     def __getitem__(self, index: Any) -> Any:
         """Return a row for a number, and a batch of columns for a slice, a list or an array of numbers or a mask."""
@@ -159,7 +159,7 @@ class Dataset(Steps):
         return self.sequence.many(self._numbers(index), self._decoder)
 
     def _numbers(self, index: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Return the numbers of records that an index means."""
+        """Return the record numbers that an index selects."""
         start, stop = self._range()
         count = stop - start
         if isinstance(index, slice):
@@ -192,11 +192,11 @@ class Dataset(Steps):
         return decoder.joined([]) if first is None else first
 
     def sample(self, count: int, *, seed: int = 0) -> Any:
-        """Return `count` records as a batch, drawn at random without any twice, in the order of the files."""
+        """Return `count` different records, drawn at random, as a batch in the order of the files."""
         numbers = np.random.default_rng(seed).choice(len(self), size=min(count, len(self)), replace=False)
         return self[np.sort(numbers)]
 
-    # --- From front to back
+    # --- In order
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.as_pipeline())
@@ -211,13 +211,13 @@ class Dataset(Steps):
         return Pipeline(self.source, workers=self._threads)
 
     def records(self) -> Iterator[bytes]:
-        """Yield the payloads as they are."""
+        """Yield the payloads, undecoded."""
         return iter(Pipeline(replace(self.source, decoder=PayloadDecoder()), workers=self._threads))
 
-    # --- Elsewhere
+    # --- Exporting
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Offer the dataset to Arrow as a stream of record batches: pyarrow, polars, pandas and duckdb take it."""
+        """Export the dataset to Arrow as a stream of record batches: pyarrow, polars, pandas and duckdb accept it."""
         schema = self.needed_schema
         fields = {**schema.fields, **schema.sequences}
         optional = {name for name, declared in fields.items() if declared.optional}

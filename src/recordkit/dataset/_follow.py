@@ -21,15 +21,15 @@ _TORN = ("torn_header", "torn_payload")
 def follow(path: str | os.PathLike[str], *, poll: float = 0.5, timeout: float | None = None) -> Iterator[bytes]:
     """Yield the payloads of a file, and of every record that is added to it later.
 
-    A record that is not whole yet is waited for: at the end of a growing file that is no damage.
+    At the end of a growing file, an incomplete record is not damage: it waits for the rest.
 
     Args:
         path: A plain file; it may be empty.
         poll: How many seconds to wait before looking again.
-        timeout: End when nothing was added for so many seconds; None to go on for ever.
+        timeout: Stop if nothing was added for this many seconds; None never stops.
 
     Raises:
-        CorruptRecordError: A record is damaged, and the file goes on behind it.
+        CorruptRecordError: A record is damaged, and the file continues after it.
         StorageError: The file is compressed, or has become shorter.
 
     >>> import tempfile
@@ -72,10 +72,10 @@ def follow(path: str | os.PathLike[str], *, poll: float = 0.5, timeout: float | 
 
 
 def _unfinished(fault: CorruptRecordError, file: LocalFile, size: int) -> bool:
-    """Tell whether a record that is not sound may be one that is still being written."""
+    """Tell whether a damaged record may be one that is still being written."""
     if fault.kind in _TORN or file.size != size:
         return True
-    # Space may be set aside before it is filled: a record that reaches into zeros at the end is not there yet.
+    # Space may be allocated before it is filled: a record that ends in zeros at the end of the file is not written yet.
     tail = file.read_at(max(fault.offset or 0, size - 16), 16)
     return not any(tail[-4:])
 

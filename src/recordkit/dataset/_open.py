@@ -53,33 +53,33 @@ def open(  # noqa: A001 - the verb that a user would say
 ) -> Dataset:
     """Return the dataset in a folder, a file, or many of them.
 
-    Files are told by their bytes, not by their names: plain, gzip and zlib are read alike, and what is no TFRecord file
-    is refused with the name of what it is. Every record's checksums are checked whenever it is read.
+    Files are recognized by their content, not by their names: plain, gzip and zlib files are read alike, and an error
+    says what a file is that is not TFRecord. Every record's checksums are verified whenever it is read.
 
     Args:
         where: A folder, a file, a glob, `name@16` for a set of 16 shards, a list of those, an open file, or `"-"` for
             the standard input.
-        schema: What the caller expects of the records, checked against them. By default the schema that they were
-            written with, or one that is told from them. A dict names every field, or ends with `...: ...` for the rest
-            as it is; a `Schema` may have fewer, and only those are read.
+        schema: What you expect the records to hold; it is checked. By default the schema that they were written with,
+            or one inferred from them. A dict names every field, or ends with `...: ...` to keep the others as they are;
+            a `Schema` may have fewer fields, and only those are read.
         split: Only this split of a folder that has several.
-        raw: Give payloads as bytes, whatever they are.
-        parse: Give what this function makes of each payload, such as the `FromString` of a protobuf class.
-        on_error: What to do about damage: `"raise"`; `"skip"` to pass over it, list it in `Dataset.damage` and say so
-            at the end; or a function that is given each `Damage`.
-        max_bad: Raise after all when more places than this are damaged.
+        raw: Return payloads as bytes, whatever they are.
+        parse: Return `parse(payload)` for each record, such as with the `FromString` of a protobuf class.
+        on_error: What to do about damage: `"raise"`; `"skip"` to skip it, list it in `Dataset.damage` and log a warning
+            at the end; or a function to call with each `Damage`.
+        max_bad: With `on_error`, raise if more places than this are damaged.
         overlays: Whether to see what was added, hidden and deleted beside the records; or folders with more of it that
             `add_fields(..., overlay=)` has made.
         workers: How many threads decode.
-        max_record_bytes: Payloads longer than this are refused. By default there is no bound for plain files. In gzip
-            and ZLIB files, where a few MB can claim many GB, it is 256 MiB or 64 times the size of the file, whichever
+        max_record_bytes: Refuse payloads longer than this. By default plain files have no limit. For gzip and ZLIB
+            files, where a few MB can claim to hold many GB, it is 256 MiB or 64 times the size of the file, whichever
             is more, and 2 GiB at most.
 
     Raises:
-        StorageError: Nothing is there, or a set of shards is not whole.
-        WrongFileError: A file is something else.
-        SchemaError: The records are not what `schema` says.
-        CorruptRecordError: The first record is not sound.
+        StorageError: Nothing is there, or shards are missing.
+        WrongFileError: A file is not TFRecord.
+        SchemaError: The records do not match `schema`.
+        CorruptRecordError: The first record is damaged.
 
     >>> import tempfile, recordkit as rk
     >>> folder = tempfile.mkdtemp() + "/train"

@@ -1,4 +1,4 @@
-"""Show: a dataset as text for a terminal, and as a table with pictures for a notebook."""
+"""How a dataset is shown: as text in a terminal, and as a table with pictures in a notebook."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PICTURE_TYPES = ((b"\xff\xd8\xff", "image/jpeg"), (b"\x89PNG\r\n\x1a\n", "image
 
 
 def text(dataset: Dataset) -> str:
-    """Return what a dataset is, in a few lines. Nothing is counted that would take a pass over the data."""
+    """Return a summary in a few lines. Nothing is counted that would need a pass over the data."""
     return "\n".join(map(clean, [f"Dataset({summarize(dataset)})", *_fields(dataset)]))
 
 
@@ -67,7 +67,7 @@ def _table(names: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def _cell(value: Any) -> str:
-    """Return one value, short, with nothing in it that could be taken for markup."""
+    """Return one value, shortened, with markup escaped."""
     if value is None:
         return "<i>missing</i>"
     if isinstance(value, bytes):

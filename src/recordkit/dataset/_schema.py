@@ -1,4 +1,4 @@
-"""Declared: a schema that the caller expects, held against the data before anything is read with it."""
+"""The schema that a caller declares, checked against the data before anything is read with it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 def with_rest(declared: Mapping[Any, Any], rest: Schema) -> Schema:
-    """Return a schema of what is declared and, for `...: ...`, the other fields as they are.
+    """Return the declared schema, where `...: ...` stands for all other fields.
 
     >>> with_rest({"label": "uint8", ...: ...}, Schema({"id": "int64", "label": "int64"}))
     Schema({'id': 'int64', 'label': 'uint8'})
     """
     own = Schema({name: field for name, field in declared.items() if name is not ...})
-    beside = {name for each in own.names for name in own.wire_names(each)[1:]}  # the shape of an array is no field
+    beside = {name for each in own.names for name in own.wire_names(each)[1:]}  # such as the shape of an array
     steps = {name: own.fields[name] for name in own.names if name in rest.sequences}
     fields = {name: field for name, field in own.fields.items() if name not in steps}
     return Schema(
@@ -32,12 +32,12 @@ def with_rest(declared: Mapping[Any, Any], rest: Schema) -> Schema:
 
 
 def check_rest(declared: Schema, known: Schema | None, sample: RecordRange | None) -> None:
-    """Raise if a dict of fields leaves out some that the records have: they would be gone without a word.
+    """Raise if a dict of fields leaves out some that the records have: they would be dropped silently.
 
     Args:
-        declared: What the dict says.
-        known: What the records hold, if that is known; else the sample tells.
-        sample: Records from the beginning.
+        declared: The fields of the dict.
+        known: What the records hold, if that is known; otherwise the sample decides.
+        sample: The first records.
     """
     if known is not None:
         there = set(known.names)
@@ -61,12 +61,12 @@ def check_declared(declared: Schema, sample: RecordRange, known: Schema | None, 
 
     Args:
         declared: What the caller expects.
-        sample: Records from the beginning.
+        sample: The first records.
         known: The schema they were written with, if there is a manifest.
-        tolerant: Whether records that do not fit are passed over when they are read.
+        tolerant: Whether records that do not fit are skipped when they are read.
 
     Raises:
-        SchemaError: A field is not there, or is something else; with the name that may have been meant.
+        SchemaError: A field is missing, or is something else; with a suggestion for a misspelt name.
     """
     survey = examples.survey(sample.chunk, path=sample.path)
     if survey.problem is not None:

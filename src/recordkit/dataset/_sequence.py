@@ -1,4 +1,4 @@
-"""Records: the files of a dataset as one sequence, and what is found out about it once."""
+"""The files of a dataset as one sequence of records, and facts about it that are found once."""
 
 from __future__ import annotations
 
@@ -40,15 +40,19 @@ _EMPTY_EXAMPLE = 2  # bytes at most
 
 
 class RecordSequence:
-    """All records of a dataset's files, numbered from the first file's first on.
+    """All records of a dataset's files, numbered across the files.
 
     Args:
         files: In order.
-        known: The schema that a manifest gives.
+        known: The schema from the manifest.
         declared: The schema that the caller expects.
-        log: Where damage goes.
-        examples: Whether payloads are to be taken for Examples at all.
-        stack: What was changed about the records beside them.
+        log: Collects damage.
+        examples: Whether to read payloads as Examples at all.
+        stack: The overlays on the records.
+
+    Attributes:
+        tolerant: Whether damaged records are skipped.
+        overlaid: Whether there are overlays.
     """
 
     def __init__(
@@ -79,7 +83,7 @@ class RecordSequence:
         """The number of records up to the end of each file.
 
         Raises:
-            CorruptRecordError: Where the next record of a file starts cannot be told.
+            CorruptRecordError: A damaged file does not show where its next record starts.
         """
         return np.cumsum(self._counts(), dtype=np.int64)
 
@@ -119,7 +123,7 @@ class RecordSequence:
 
     @cached_property
     def exact_mean_bytes(self) -> int:
-        """How large a record is on average, the same however the records are stored; indexes are needed for it."""
+        """How large a record is on average: the same however the records are stored. Needs indexes."""
         physical = sum(file.count for file in self.files)
         return max(1, sum(file.raw_bytes for file in self.files) // max(1, physical))
 
@@ -129,7 +133,7 @@ class RecordSequence:
 
     @cached_property
     def schema(self) -> Schema | None:
-        """What the records hold: as declared, as the manifest says, or told from some of them.
+        """What the records hold: as declared, from the manifest, or inferred from some of them.
 
         None if the payloads are no Examples.
         """
@@ -142,7 +146,7 @@ class RecordSequence:
 
     @cached_property
     def own_schema(self) -> Schema | None:
-        """What the records themselves hold, whatever was added or hidden beside them."""
+        """What the records themselves hold, without overlays."""
         return (self.known or self.inferred()) if self.examples else None
 
     def decoder(self, names: tuple[str, ...] | None) -> BatchDecoder | None:
@@ -157,10 +161,10 @@ class RecordSequence:
         return declared_decoder(self.declared, self.own_schema or Schema({}), self.stack, names)
 
     def with_declared(self, fields: Mapping[Any, Any]) -> RecordSequence:
-        """Return the same records with the fields that a dict declares; `...: ...` stands for all others.
+        """Return the same records with the fields that a dict declares, where `...: ...` stands for all others.
 
         Raises:
-            SchemaError: It leaves out fields without saying so, or declares what is not there.
+            SchemaError: It leaves out fields without `...: ...`, or declares fields that are missing.
         """
         declared = with_rest(fields, self.schema or Schema({})) if ... in fields else Schema(fields)
         made = RecordSequence(self.files, self.known, declared, self.log, examples=self.examples, stack=self.stack)
@@ -180,7 +184,7 @@ class RecordSequence:
             check_declared(declared, sample, self.known, tolerant=self.log.tolerant)
 
     def _samples(self) -> list[RecordRange]:
-        """The first records of some files, of the first one if it has any; of another where those have none."""
+        """Return the first records of some files, the first file included; of any file if those are empty."""
         step = max(1, len(self.files) // _SAMPLED_FILES)
         samples = list(self._firsts(self.files[::step]))
         return samples or list(islice(self._firsts(self.files), 1))
@@ -192,11 +196,11 @@ class RecordSequence:
                 yield RecordRange(chunk, file.name)
 
     def _sampled(self, file: RecordFile) -> Stream:
-        # Damage is told when the records are read, not when they are looked at.
+        # Damage is logged when the records are read, not when they are sampled.
         return file.stream(tell=(lambda damage: None) if self.log.tolerant else None)
 
     def _many_samples(self) -> list[RecordRange]:
-        """More of the same, for what is rare among records: all of them where they are few."""
+        """Return more of the same, for fields that are rare: all records, if there are few."""
         samples = self._samples()
         room = _SAMPLED_BYTES // max(1, len(samples))
         named = {file.name: file for file in self.files if file.file.seekable}
@@ -204,7 +208,7 @@ class RecordSequence:
         for part in samples:
             size, first = part.chunk.nbytes, part.chunk.first_record + len(part.chunk)
             stream = self._sampled(named[part.path]) if part.path in named else None
-            # Damage behind the first records is told when it is read.
+            # Damage after the first records is reported when it is read.
             with suppress(CorruptRecordError):
                 while stream is not None and size < room and (chunk := stream.read()) is not None:
                     if chunk.first_record >= first:
@@ -214,12 +218,12 @@ class RecordSequence:
 
     @cached_property
     def other_message(self) -> str | None:
-        """What payloads look like that are no Examples; None if they are Examples, or nobody asked."""
+        """What kind of message the payloads look like, if they are not Examples."""
         part = next(iter(self._samples()), None) if self.examples else None
         return None if part is None else other_message(part.chunk, survey(part.chunk))
 
     def inferred(self, *, strict: bool = False) -> Schema | None:
-        """Return the schema that the first records tell, as `Schema.infer` does; None if they are no Examples."""
+        """Return the schema inferred from the first records; None if they are not Examples."""
         samples = self._many_samples()
         if self.stack:
             samples = self._own_of(samples)
@@ -233,12 +237,12 @@ class RecordSequence:
             paths = dict.fromkeys(part.path or "" for part in samples)
             error.add_note(f"Found in the first records of {', '.join(paths)}.")
             raise
-        # Other messages may pass for Examples all of whose fields are unknown, such as the events of TensorBoard.
+        # Other messages, such as TensorBoard events, may look like Examples with unknown fields only.
         longest = max(int(part.chunk.lengths.max()) for part in samples)
         return schema if schema.names or longest <= _EMPTY_EXAMPLE else None
 
     def _own_of(self, samples: list[RecordRange]) -> list[RecordRange]:
-        """Return those that are as the layers were made for, without those that were appended to a file later."""
+        """Return those that the overlays were made for, without records that were appended to a file later."""
         named = {file.name: file for file in self.files}
         cut = []
         for part in samples:
@@ -247,7 +251,7 @@ class RecordSequence:
         return [part for part in cut if len(part.chunk)] or samples
 
     def open_stream(self, file: RecordFile, first: int, *, chunk_bytes: int = CHUNK_BYTES) -> Stream:
-        """Return the records of a file from number `first` on."""
+        """Open the records of a file from number `first` on."""
         return file.stream(first, tell=self.log.tell if self.tolerant else None, chunk_bytes=chunk_bytes)
 
     def living(self, file: RecordFile, number: int) -> int:
@@ -267,7 +271,7 @@ class RecordSequence:
         return part if len(kept) == len(chunk) else part.pick(kept.astype(np.uint64))
 
     def place(self, number: int) -> tuple[int, int]:
-        """Return the file that holds a record, and the record's number there."""
+        """Return which file holds a record, and the record's number there."""
         file = int(np.searchsorted(self.ends, number, side="right")) if len(self.files) > 1 else 0
         inside = number - (int(self.ends[file - 1]) if file else 0)
         return file, int(physical(self.stack.deleted(self.files[file]), inside)) if self.overlaid else inside
@@ -312,7 +316,7 @@ class RecordSequence:
         self.log.tell(Damage.from_error(error, file.name, kind=kind, record=record, offset=offset, length=length))
 
     def digest_of(self, file: RecordFile) -> str:
-        """Return what tells the records of a file from all others, those that are deleted included."""
+        """Return an identity of a file's records and of those that are deleted."""
         deleted = self.stack.deleted(file).tobytes().hex() if self.stack else ""
         try:
             return file.digest + deleted
@@ -322,7 +326,7 @@ class RecordSequence:
             return f"damaged, {file.file.size} bytes{deleted}"
 
     def _fetched(self, numbers: NDArray[np.int64], layer: Layer | None, read: _Read) -> Chunk | InMemory:
-        """Return records of any files, in the order of their numbers; or what a layer has for them."""
+        """Read records of any files, in the order of their numbers; or what an overlay has for them."""
         which, inside, counts = _core.split_numbers(self.ends, numbers)
         used = np.flatnonzero(counts)
         if len(used) < len(self.files):
@@ -340,7 +344,7 @@ class RecordSequence:
     def _beside(
         self, files: list[RecordFile], layer: Layer, which: NDArray[np.int64], inside: NDArray[np.int64]
     ) -> tuple[list[RecordFile], NDArray[np.int64]]:
-        """Return which files hold a layer's fields of some records: its own, or those of the records themselves."""
+        """Return which files hold an overlay's fields of some records: its own, or those of the records."""
         covers = np.array([self.stack.covers(layer, file) for file in files], np.int64)
         itself = inside >= covers[which]
         if not itself.any():
