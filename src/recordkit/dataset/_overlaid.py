@@ -1,44 +1,150 @@
-"""Layered: records as they are seen through layers. Fields that were added stand beside those of the record.
+"""Records as they are seen through overlays: fields added, hidden, replaced, and records deleted.
 
 Nothing is put together on the wire: each field is decoded from the file that holds it.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from recordkit import _core
 from recordkit.columns import Batch
-from recordkit.errors import MalformedPayloadError, SchemaError, StorageError
+from recordkit.errors import CorruptRecordError, MalformedPayloadError, SchemaError, StorageError
 from recordkit.storage import schema_through
 
-from ._ahead import OverlayReader
 from ._decoding import ColumnDecoder, RecordRange
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from recordkit.records import Chunk
     from recordkit.schema import Schema
-    from recordkit.storage import InMemory, Layer, RecordFile
+    from recordkit.storage import InMemory, Layer, RecordFile, Stream
 
     from ._decoding import Lookup
 
 
-_AHEADS_KEPT = 8
+_PIECE_RECORDS, _PIECE_BYTES, _PIECES_KEPT = 8192, 1 << 20, 4
+_READERS_KEPT = 8
+
+
+class OverlayReader:
+    """Columns of an overlay's file, for batches that are read in order.
+
+    An overlay's records are small: to read and decode only those of one batch costs more in calls, and in threads that
+    wait for each other, than in work. So they are read in pieces of many batches.
+
+    Args:
+        file: The overlay's file.
+        columns: What to read of it.
+    """
+
+    def __init__(self, file: RecordFile, columns: ColumnDecoder) -> None:
+        assert file.shard is not None
+        self._file = file
+        self._columns = columns
+        made = columns.joined([]).lazy_columns.values()
+        arrays = [column for column in made if isinstance(column, np.ndarray)]
+        # Other columns than arrays are decoded a batch at a time: to slice them takes as long.
+        self._arrays = len(arrays) == len(made)
+        width = sum(array.itemsize * math.prod(array.shape[1:]) for array in arrays)
+        fit = _PIECE_BYTES // max(1, width, file.shard.raw_bytes // max(1, file.count))
+        # A power of two, so that few batches cross pieces.
+        self._size = 1 << max(0, min(fit, _PIECE_RECORDS).bit_length() - 1)
+        self._last = (file.count - 1) // self._size
+        self._pieces: OrderedDict[int, _OverlayPiece | None] = OrderedDict()
+        self._stream: Stream | None = None
+        self._turn = threading.Lock()
+
+    def batch(self, start: int, stop: int) -> Batch:
+        """Return records [start, stop) of the file as columns.
+
+        Raises:
+            SchemaError: One of them is not as declared.
+            CorruptRecordError: One of them is damaged.
+        """
+        number, begin = divmod(start, self._size)
+        end = begin + stop - start
+        if begin < end <= self._size:
+            piece = self._piece(number)
+            if piece is not None:
+                if 2 * end > self._size and number < self._last:
+                    self._piece(number + 1)  # early, while other threads still have work in this one
+                return piece.cut(self._columns, begin, end)
+        elif end > self._size >= stop - start:
+            head, tail = self._piece(number), self._piece(number + 1)
+            if head is not None and tail is not None:
+                cuts = head.cut(self._columns, begin, self._size), tail.cut(self._columns, 0, end - self._size)
+                return Batch.joined(cuts)
+        return self._columns.decode(self._part(self._file.span(start, stop - start)), 0, stop - start)
+
+    def _part(self, chunk: Chunk) -> RecordRange:
+        return RecordRange(chunk, self._file.name, self._file)
+
+    def _piece(self, number: int) -> _OverlayPiece | None:
+        """Return a piece; None if something in it is damaged, or another thread is reading one."""
+        if number in self._pieces:
+            return self._pieces.get(number)
+        if not self._turn.acquire(blocking=False):
+            return None  # reading just the batch is faster than waiting
+        try:
+            if number not in self._pieces:
+                self._pieces[number] = self._read(number * self._size)
+                if len(self._pieces) > _PIECES_KEPT:
+                    self._pieces.popitem(last=False)
+            return self._pieces[number]
+        finally:
+            self._turn.release()
+
+    def _read(self, first: int) -> _OverlayPiece | None:
+        count = min(self._size, self._file.count - first)
+        try:
+            part = self._part(self._chunk(first, count))
+            batch = self._columns.decode(part, 0, count) if self._arrays else None
+        except (SchemaError, CorruptRecordError):
+            return None  # the batch that has the bad record will raise
+        return _OverlayPiece(part, None) if batch is None or batch.masks else _OverlayPiece(None, batch.lazy_columns)
+
+    def _chunk(self, first: int, count: int) -> Chunk:
+        """Return records, from the stream that the piece before has left open, if possible."""
+        if self._file.compression is None:
+            stream, self._stream = self._stream, None
+            if stream is None or stream.next_record != first:
+                stream = self._file.stream(first)
+            chunk = stream.read(count)
+            if chunk is not None and len(chunk) == count:
+                if first + count < self._file.count:
+                    self._stream = stream
+                return chunk
+        return self._file.span(first, count)
+
+
+class _OverlayPiece(NamedTuple):
+    """Consecutive records: as arrays, or not decoded yet."""
+
+    part: RecordRange | None
+    arrays: Mapping[str, Any] | None
+
+    def cut(self, columns: ColumnDecoder, start: int, stop: int) -> Batch:
+        """Return records [start, stop) of the piece: a copy, since the caller may change it."""
+        if self.arrays is not None:
+            return Batch({name: array[start:stop].copy() for name, array in self.arrays.items()}, stop - start)
+        assert self.part is not None
+        return columns.decode(self.part, start, stop)
 
 
 class Stack:
-    """The layers of a dataset, oldest first.
+    """The overlays of a dataset, oldest first.
 
     Args:
         layers: Those that apply to all its files.
@@ -52,7 +158,7 @@ class Stack:
         self.deletes = any(layer.deleted for layer in self.layers)
         self._places = {layer.path: place for place, layer in enumerate(self.layers)}
         self._covered: dict[str, tuple[int, ...]] = {}
-        self._aheads: OrderedDict[tuple[Any, ...], OverlayReader] = OrderedDict()
+        self._readers: OrderedDict[tuple[Any, ...], OverlayReader] = OrderedDict()
         self._deleted: dict[str, NDArray[np.int64]] = {}
         self._lock = threading.Lock()
 
@@ -63,7 +169,7 @@ class Stack:
         return Stack, (self.layers,)
 
     def owners(self, base: Schema | None) -> dict[str, Layer | None]:
-        """Return where each visible field is found: in a layer, or None for the records themselves."""
+        """Return where each visible field is: in an overlay, or None for the records themselves."""
         owners: dict[str, Layer | None] = dict.fromkeys(base.names if base is not None else ())
         for layer in self.layers:
             for name in layer.hides:
@@ -72,10 +178,10 @@ class Stack:
         return owners
 
     def check_declared(self, declared: Schema, base: Schema | None) -> None:
-        """Raise if the caller expects of a layer what it has not, or what is hidden.
+        """Raise if the caller declares a field other than an overlay has it, or one that is hidden.
 
         Raises:
-            SchemaError: Which field, and what to do.
+            SchemaError: The error names the field.
         """
         owners = self.owners(base)
         hidden = {name: layer for layer in self.layers for name in layer.hides if name not in owners}
@@ -93,27 +199,27 @@ class Stack:
                 raise SchemaError(message, field=name)
 
     def schema(self, base: Schema | None) -> Schema | None:
-        """Return the fields that are seen through the layers."""
+        """Return the visible fields."""
         return base if base is None or not self.layers else schema_through(self.layers, base)
 
     def check(self, file: RecordFile) -> None:
-        """Raise if a layer is not for a file as it is now. Looked at once.
+        """Raise if an overlay is not for a file as it is now. This is checked once.
 
         Raises:
-            StorageError: The file has changed, or is none of those.
+            StorageError: The file has changed, or the overlay is not for it.
         """
         self._covers(file)
 
     def covers(self, layer: Layer, file: RecordFile) -> int:
-        """Return how many records of a file a layer is for; those behind them hold themselves what is seen of them.
+        """Return how many records of a file an overlay is for. Those appended later hold its fields themselves.
 
         Raises:
-            StorageError: The file has changed, or is none of those.
+            StorageError: The file has changed, or the overlay is not for it.
         """
         return self._covers(file)[self._places[layer.path]]
 
     def own(self, file: RecordFile) -> int:
-        """Return how many records of a file were there before any layer; those appended later hold the layers' fields.
+        """Return how many records a file had before any overlay; those appended later hold the overlays' fields.
 
         All of them where it cannot be told.
         """
@@ -123,7 +229,7 @@ class Stack:
                 default=_ALL,
             )
         except StorageError:
-            return _ALL  # reading tells of it
+            return _ALL  # reading will raise
 
     def _covers(self, file: RecordFile) -> tuple[int, ...]:
         found = self._covered.get(file.name)
@@ -134,24 +240,24 @@ class Stack:
         return found
 
     def file_of(self, layer: Layer, file: RecordFile) -> RecordFile:
-        """Return the file of a layer that stands beside one of the base."""
+        """Return the overlay's file for a file of records."""
         self.check(file)
         return layer.files[_name_of(file)]
 
-    def ahead(self, layer: Layer, columns: ColumnDecoder, file: RecordFile) -> OverlayReader:
-        """Return what reads a layer beside a file of the base, for batches that come one after the other."""
+    def reader(self, layer: Layer, columns: ColumnDecoder, file: RecordFile) -> OverlayReader:
+        """Return a reader of the overlay's records for a file, for batches that are read in order."""
         key = id(layer), file.name, columns.names
-        ahead = self._aheads.get(key)
-        if ahead is None:
+        reader = self._readers.get(key)
+        if reader is None:
             beside = self.file_of(layer, file)
             with self._lock:
-                ahead = self._aheads.setdefault(key, OverlayReader(beside, columns))
-                if len(self._aheads) > _AHEADS_KEPT:
-                    self._aheads.popitem(last=False)
-        return ahead
+                reader = self._readers.setdefault(key, OverlayReader(beside, columns))
+                if len(self._readers) > _READERS_KEPT:
+                    self._readers.popitem(last=False)
+        return reader
 
     def deleted(self, file: RecordFile) -> NDArray[np.int64]:
-        """Return the numbers of the records of a file that were deleted, in rising order.
+        """Return the numbers of the records of a file that were deleted, in ascending order.
 
         Raises:
             StorageError: The file has changed since.
@@ -184,7 +290,7 @@ def living(deleted: NDArray[np.int64], number: int) -> int:
 
 
 def physical(deleted: NDArray[np.int64], numbers: Any) -> Any:
-    """Return the numbers in their file of records that are counted without deleted ones.
+    """Return the numbers in the file of records that are numbered without the deleted ones.
 
     >>> physical(np.array([0, 2, 3]), np.array([0, 1, 2])).tolist()
     [1, 4, 5]
@@ -199,10 +305,10 @@ class OverlaidDecoder:
     """Columns of fields from records and from overlays.
 
     Attributes:
-        base: What to read of the records themselves.
-        added: The layers that hold other fields, with what to read of each.
+        base: Decodes the fields of the records themselves.
+        added: The overlays that hold other fields, each with a decoder.
         order: The names of all fields, in the order of the batch.
-        stack: All layers.
+        stack: All overlays.
     """
 
     base: ColumnDecoder
@@ -229,7 +335,7 @@ class OverlaidDecoder:
         return self.merged(self.base.fetched(records, ()), beside)
 
     def _beside(self, layer: Layer, columns: ColumnDecoder, part: RecordRange, start: int, stop: int) -> Batch:
-        """Return what a layer has for records [start, stop) of a part."""
+        """Return what an overlay has for records [start, stop) of a range."""
         assert part.file is not None
         end = start + self._covered(layer, part, start, stop)
         if end < stop:
@@ -237,13 +343,13 @@ class OverlaidDecoder:
             return own if end == start else Batch.joined([self._beside(layer, columns, part, start, end), own])
         first = part.following(start, stop)
         if first is not None:
-            return self.stack.ahead(layer, columns, part.file).batch(first, first + stop - start)
+            return self.stack.reader(layer, columns, part.file).batch(first, first + stop - start)
         file = self.stack.file_of(layer, part.file)
         fetched = RecordRange(file.fetch(part.record_numbers(start, stop)), file.name, file)
         return columns.decode(fetched, 0, stop - start)
 
     def _covered(self, layer: Layer, part: RecordRange, start: int, stop: int) -> int:
-        """Return how many of records [start, stop) of a part a layer is for: the first ones."""
+        """Return how many of records [start, stop) of a range an overlay is for: the first ones."""
         assert part.file is not None
         covers = self.stack.covers(layer, part.file)
         if part.numbers is None:
@@ -265,7 +371,7 @@ class OverlaidDecoder:
 
     @cached_property
     def _in_order(self) -> bool:
-        """Whether fields of layers come behind all others."""
+        """Whether the fields of overlays come after all others."""
         names = [name for columns in (self.base, *(of for _, of in self.added)) for name in columns.names or ()]
         return tuple(names) == self.order
 
@@ -297,7 +403,7 @@ class OverlaidDecoder:
 
 
 def decoder_for(base: Schema, stack: Stack, names: Sequence[str] | None) -> ColumnDecoder | OverlaidDecoder:
-    """Return what reads these fields, wherever they are."""
+    """Return a decoder of these fields, wherever they are."""
     if not stack:
         return ColumnDecoder(base, None if names is None else tuple(names))
     owners = stack.owners(base)
@@ -319,7 +425,7 @@ def decoder_for(base: Schema, stack: Stack, names: Sequence[str] | None) -> Colu
 def declared_decoder(
     declared: Schema, base: Schema, stack: Stack, names: Sequence[str] | None
 ) -> ColumnDecoder | OverlaidDecoder:
-    """Return what reads these fields as the caller has declared them; those of layers are as they were written."""
+    """Return a decoder of these fields as the caller declared them; those of overlays are as they were written."""
     order = tuple(declared.names) if names is None else tuple(names)
     decoder = decoder_for(base, stack, order)
     if isinstance(decoder, ColumnDecoder):
@@ -328,17 +434,17 @@ def declared_decoder(
 
 
 def baked_chunk(part: RecordRange, base: Schema, stack: Stack, *, sure: bool = True) -> Chunk:
-    """Return records with what the layers add in them and what they hide taken out: how they are when baked.
+    """Return records with added fields put in and hidden ones taken out, as `bake` writes them.
 
     Args:
         part: The records.
         base: What they hold.
-        stack: The layers.
-        sure: Whether that is all they hold. Where it was told from some of them, others may have a feature under the
-            name of one that was added.
+        stack: The overlays.
+        sure: Whether that is all they hold. If it was inferred from some of them, others may have a feature with the
+            name of an added one.
     """
     assert part.file is not None
-    # Between those that were appended at different times, which hold different things.
+    # Cut where records were appended at different times, because they hold different fields.
     ends = {stack.covers(layer, part.file) for layer in stack.layers}
     numbers = part.record_numbers(0, len(part.chunk))
     cuts = sorted({0, len(numbers), *(int(np.searchsorted(numbers, end)) for end in ends)})
@@ -347,7 +453,7 @@ def baked_chunk(part: RecordRange, base: Schema, stack: Stack, *, sure: bool = T
 
 
 def _merged(part: RecordRange, base: Schema, stack: Stack, *, sure: bool) -> Chunk:
-    """Do it for records that the same layers are for."""
+    """Do this for records that the same overlays are for."""
     assert part.file is not None
     chunk = part.chunk
     sequence = bool(base.sequences)
@@ -384,10 +490,10 @@ def rewritten_chunk(
     tail: Chunk | None = None,
     absent: frozenset[str] = frozenset(),
 ) -> Chunk:
-    """Return records without some features and with others at their end.
+    """Return records without some features, and with others appended.
 
     Args:
-        part: Where the records came from, to name in errors.
+        part: Where the records came from, for errors.
         chunk: The records.
         drop: The features to take out.
         sequence: Whether they are SequenceExamples.

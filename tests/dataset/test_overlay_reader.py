@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recordkit as rk
-from recordkit.dataset import _ahead
+from recordkit.dataset import _overlaid
 from recordkit.dataset._overlaid import OverlaidDecoder
 from recordkit.errors import CorruptRecordError
 from tests.dataset.bases import plain, plain_rows
@@ -29,14 +29,14 @@ FIELDS: dict[str, Any] = {
 }
 
 
-def beside(folder: str | Path, *, size: int, patch: pytest.MonkeyPatch) -> _ahead.OverlayReader:
+def beside(folder: str | Path, *, size: int, patch: pytest.MonkeyPatch) -> _overlaid.OverlayReader:
     """The layer of a dataset with one file, read in pieces of so many records."""
-    patch.setattr(_ahead, "_PIECE_RECORDS", size)
+    patch.setattr(_overlaid, "_PIECE_RECORDS", size)
     ds = rk.open(folder)
     decoder = ds.sequence.decoder(None)
     assert isinstance(decoder, OverlaidDecoder)
     ((layer, columns),) = decoder.added
-    return ds.sequence.stack.ahead(layer, columns, ds.shards[0])
+    return ds.sequence.stack.reader(layer, columns, ds.shards[0])
 
 
 ranges = st.tuples(st.integers(0, RECORDS), st.integers(0, RECORDS)).map(lambda ends: (min(ends), max(ends)))
