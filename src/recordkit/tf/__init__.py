@@ -1,8 +1,8 @@
 """tf: TensorFlow's names for reading and writing records, without TensorFlow.
 
-`from recordkit import tf` in the place of `import tensorflow as tf`, and scripts about TFRecords run as they are, on
-NumPy and with recordkit's promises: checksums are verified, files appear whole, errors say where. A thin skin: what
-is behind it is in `recordkit.storage`, `recordkit.examples` and `recordkit.schema`.
+Replace `import tensorflow as tf` by `from recordkit import tf`, and scripts about TFRecords run unchanged, on NumPy and
+with recordkit's guarantees: checksums are verified, files appear once they are complete, errors say where. This is a
+thin layer over `recordkit.storage`, `recordkit.examples` and `recordkit.pipeline`.
 
 >>> from recordkit import tf
 >>> label = tf.train.Feature(int64_list=tf.train.Int64List(value=[3]))

@@ -1,7 +1,7 @@
-"""Names: looked up when they are first used, so that importing is cheap.
+"""Names, which are looked up when they are first used, so that importing is cheap.
 
-For those that are not there, an error that says what to use instead. A name is only suggested where the one that was
-asked for is that name misspelt: TensorFlow has many more names, and the nearest of ours seldom does what they do.
+For a name that is not supported, the error says what to use instead. It suggests another name only if that is the same
+name spelt correctly: TensorFlow has many more names, and the nearest of ours seldom does the same.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-# What scripts ask for, and where it is; names of TensorFlow 1 first.
+# What to use instead of names that scripts contain; those of TensorFlow 1 first.
 _INSTEAD: Final = {
     "tf.python_io": "tf.io has the writer, tf.data the datasets.",
     "tf.gfile": "Use tf.io.gfile.glob to find files, and open(), os and pathlib for the rest.",
@@ -66,13 +66,13 @@ _INSTEAD: Final = {
     "tf.data.TextLineDataset": "Open the file in a generator function, and pass that to Dataset.from_generator.",
 }
 
-# What is said of any other name that a module has not.
+# What to say about any other name that a module does not have.
 _BESIDES: Final = {
     "tf": "It offers what scripts about records use. To compute, use NumPy functions on these tensors.",
     "tf.image": "It has {}. Use NumPy functions on these tensors.",
 }
 
-# Names of TensorFlow's that look like one of ours misspelt, and are not.
+# Names of TensorFlow that look like one of ours misspelt, but are different.
 _THEIRS: Final = frozenset(
     f"tf.{name}"
     for name in ("complex", "dtensor", "dtypes", "qint16", "qint32", "qint8", "quint16", "quint8", "shape_n")
@@ -83,10 +83,10 @@ def getter(module: str, namespace: dict[str, Any], places: Mapping[str, str]) ->
     """Return a module's `__getattr__`.
 
     Args:
-        module: What it is called, such as `"tf.io"`.
-        namespace: Its globals, where names are kept once they were looked up.
-        places: The module that each name it offers is in, with a colon and its name there if that is another; a name
-            that is a module is in itself.
+        module: The name of the module, such as `"tf.io"`.
+        namespace: Its globals, which keep the names that were looked up.
+        places: For each name the module that defines it, with a colon and its name there if that differs; for a
+            module, the module itself.
 
     >>> get = getter("tf.io", {}, {"parse_example": "io._parsing"})
     >>> get("parse_example").__name__
@@ -99,7 +99,7 @@ def getter(module: str, namespace: dict[str, Any], places: Mapping[str, str]) ->
     """
 
     def get(name: str) -> Any:
-        if name.startswith("_"):  # as Python asks for, before it looks for a module of that name
+        if name.startswith("_"):  # Python asks for these before it looks for a submodule
             raise AttributeError(name)
         if name not in places:
             message = f"recordkit's {module} has no {name!r}\n  {_hint(module, name, places)}"
@@ -114,8 +114,8 @@ def getter(module: str, namespace: dict[str, Any], places: Mapping[str, str]) ->
 
 
 def _hint(module: str, name: str, offered: Iterable[str]) -> str:
-    """Return what to use instead of a name that is not there."""
-    # What TensorFlow 1 had at its top, such as tf.FixedLenFeature, is found where it is now.
+    """Return what to use instead of a name that is not supported."""
+    # Names that TensorFlow 1 had at the top, such as tf.FixedLenFeature, are looked up where they are now.
     inner = ("io", "train", "sparse", "data", "image") if module == "tf" else ()
     moved = [place for place in inner if name in import_module(f"recordkit.tf.{place}").__all__]
     hint = _INSTEAD.get(f"{module}.{name}") or " ".join(f"There is tf.{place}.{name}." for place in moved)
@@ -126,9 +126,9 @@ def _hint(module: str, name: str, offered: Iterable[str]) -> str:
 
 
 def nearest(name: str, offered: Iterable[str]) -> str | None:
-    """Return the name that this one is a misspelling of: one letter may be wrong of four, two of six.
+    """Return the name that this one misspells: one mistake is allowed in a name of four letters, two in one of six.
 
-    Two letters that changed places are one mistake; small and capital letters are the same.
+    Two swapped letters count as one mistake; case does not matter.
 
     >>> nearest("rezise", ["resize"]), nearest("cond", ["concat"]), nearest("tfrecorddatset", ["TFRecordDataset"])
     ('resize', None, 'TFRecordDataset')
@@ -140,7 +140,7 @@ def nearest(name: str, offered: Iterable[str]) -> str | None:
 
 
 def _mistakes(a: str, b: str) -> int:
-    """Return how many letters must be changed, added, removed or swapped with the next to make one name the other."""
+    """Return how many letters to change, add, remove or swap with the next to turn one name into the other."""
     before: list[int] = []
     row = list(range(len(b) + 1))
     for i, letter in enumerate(a):
