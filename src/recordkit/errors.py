@@ -11,7 +11,7 @@ RecordKitError
 │   ├── NotFoundError        there is nothing under this name; TensorFlow's name, too
 │   ├── PermissionDeniedError   this user may not read or write it; TensorFlow's name, too
 │   ├── TargetExistsError    there is something under this name already
-│   ├── TargetBusyError      another writer is at work there
+│   ├── TargetBusyError      another writer is using the target
 │   ├── ConflictError        a file is not in the state that a write depends on
 │   └── OutcomeUnknownError  the reply was lost: the write may or may not have happened
 ├── StateError           a pipeline cannot go on from here, or cannot be put together so

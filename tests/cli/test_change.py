@@ -294,7 +294,7 @@ class TestAppend:
         done = run("append", "nothing", "-", given=b'{"id": 1}\n')
 
         assert (done.status, done.out) == (2, "")
-        assert done.err.startswith("error: nothing: there is no such file or folder\n")
+        assert done.err.startswith("error: nothing: no such file or folder\n")
 
 
 class TestIndex:

@@ -136,7 +136,7 @@ class TestRepair:
         done = run("repair", "data.bin")
 
         assert (done.status, done.out) == (2, "")
-        assert done.err.startswith("error: data.bin: there is no such file or folder\n  ")
+        assert done.err.startswith("error: data.bin: no such file or folder\n  ")
 
     @pytest.mark.parametrize("words", [("a", "b", "-o", "c.tfrecord"), ("folder",)])
     def test_wrong_use_is_status_2(self, words: tuple[str, ...], run: Callable[..., Done]) -> None:

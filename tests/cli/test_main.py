@@ -93,7 +93,7 @@ class TestWrongUse:
         done = run("count", "trian")
 
         assert (done.status, done.out) == (2, "")
-        assert done.err == "error: trian: there is no such file or folder\n  Did you mean 'train'?\n"
+        assert done.err == "error: trian: no such file or folder\n  Did you mean 'train'?\n"
 
     def test_argument_of_a_function_is_said_as_an_option(self, run: Callable[..., Done], train: str) -> None:
         done = run("bake", train, "--out", train)

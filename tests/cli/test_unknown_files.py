@@ -220,8 +220,8 @@ class TestFolders:
 
         done, verified = run("info", "data"), run("verify", "data")
 
-        words = "data/a-?????-of-00128.tfrecord: 127 of 128 shards are there; 00031 is missing\n"
-        advice = "  Bring them back, or pass the files as a list to read what is left.\n"
+        words = "data/a-?????-of-00128.tfrecord: 00031 is missing; found 127 of 128 shards\n"
+        advice = "  Restore them, or pass the other files as a list to read those.\n"
         assert done == Done(2, "", f"error: {words}{advice}")
         assert verified == Done(1, f"127 files, 127 sound records, 3.81 KB: 1 problem\n  {words}")
 

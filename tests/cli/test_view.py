@@ -64,4 +64,4 @@ class TestView:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 
         assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr == (f"error: {tmp_path}/nothing: there is no such file or folder\n  {tmp_path} is empty.\n")
+        assert done.stderr == (f"error: {tmp_path}/nothing: no such file or folder\n  {tmp_path} is empty.\n")

@@ -126,7 +126,7 @@ class TestALock:
         assert process.stdout is not None
         process.stdout.readline()
 
-        with pytest.raises(rk.TargetBusyError, match=r"another writer is at work there"), changing(base, wait=0.1):
+        with pytest.raises(rk.TargetBusyError, match=r"another writer is using it"), changing(base, wait=0.1):
             pass
 
         process.kill()
@@ -156,7 +156,7 @@ class TestAFileSystemThatCannot:
         every_change(base)
 
         assert f"this file system has no locks (flock: {os.strerror(code)})" in caplog.text
-        assert "see to it that only one does" in caplog.text
+        assert "make sure that only one does" in caplog.text
         assert not list(base.rglob("lock"))
 
     @pytest.mark.parametrize("code", [errno.EBADF, errno.EINVAL])

@@ -458,8 +458,8 @@ def test_what_another_user_has_left_is_read_past_and_not_obeyed(
         lambda path: write(world, path.name, overwrite=True),
     ):
         if (world.target(kind).exists() or write_to != rk.append) and (kind in FOLDERS or write_to != rk.commit):
-            with pytest.raises(rk.StorageError, match=r"\.recordkit: an unfinished run of another user is here"):
+            with pytest.raises(rk.StorageError, match=r"\.recordkit: this unfinished run belongs to another user"):
                 write_to(world.target(kind))
 
     assert snapshot(tmp_path) == before
-    assert "of another user" in caplog.text
+    assert "belongs to another user" in caplog.text

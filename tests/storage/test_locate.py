@@ -168,8 +168,8 @@ class TestIncomplete:
         fill(tmp_path, *shards("train", 128))
         (tmp_path / "train-00031-of-00128.tfrecord").unlink()
 
-        words = "127 of 128 shards are there; 00031 is missing"
-        advice = "Bring them back, or pass the files as a list to read what is left."
+        words = "00031 is missing; found 127 of 128 shards"
+        advice = "Restore them, or pass the other files as a list to read those."
         expected = f"{tmp_path}/train-?????-of-00128.tfrecord: {words}\n  {advice}"
         assert error_of(tmp_path) == expected
         assert error_of(f"{tmp_path}/train-*") == expected
@@ -181,8 +181,8 @@ class TestIncomplete:
 
         message = error_of(tmp_path)
 
-        assert "1 of 999999 shards are there; 000001, 000002," in message
-        assert "000010 and 999988 more are missing" in message
+        assert ": 000001, 000002," in message
+        assert "000010 and 999988 more are missing; found 1 of 999999 shards" in message
 
     def test_two_totals_are_both_named(self, tmp_path: Path) -> None:
         fill(tmp_path, *shards("train", 2), *shards("train", 3))
@@ -195,7 +195,7 @@ class TestIncomplete:
     def test_a_shard_under_two_suffixes_is_an_error(self, tmp_path: Path) -> None:
         fill(tmp_path, *shards("a", 2), "a-00001-of-00002.tfrecord.gz")
 
-        assert "twice: a-00001-of-00002.tfrecord and a-00001-of-00002.tfrecord.gz" in error_of(tmp_path)
+        assert "two files for one shard: a-00001-of-00002.tfrecord and a-00001-of-00002.tfrecord.gz" in error_of(tmp_path)
 
     def test_a_number_beyond_the_total_is_an_error(self, tmp_path: Path) -> None:
         fill(tmp_path, "a-00000-of-00002.tfrecord", "a-00002-of-00002.tfrecord")
@@ -278,12 +278,12 @@ class TestNothing:
         fill(tmp_path, "train.tfrecord")
 
         assert error_of(tmp_path / "trian.tfrecord") == (
-            f"{tmp_path}/trian.tfrecord: there is no such file or folder\n  Did you mean 'train.tfrecord'?"
+            f"{tmp_path}/trian.tfrecord: no such file or folder\n  Did you mean 'train.tfrecord'?"
         )
 
     def test_the_part_of_the_path_that_is_there_is_named(self, tmp_path: Path) -> None:
         assert error_of(tmp_path / "x/y/z") == (
-            f"{tmp_path}/x/y/z: there is no such file or folder\n  {tmp_path}/x/y is not there either; {tmp_path} is."
+            f"{tmp_path}/x/y/z: no such file or folder\n  {tmp_path}/x/y does not exist either; {tmp_path} exists."
         )
 
     def test_a_set_that_is_not_there(self, tmp_path: Path) -> None:
@@ -298,7 +298,7 @@ class TestNothing:
         assert error_of("") == "expected a path, found an empty text"
 
     def test_an_empty_list(self) -> None:
-        assert error_of([]) == "there is nothing to open: the list of files is empty"
+        assert error_of([]) == "nothing to open: the list of files is empty"
 
     def test_a_folder_with_other_files_only(self, tmp_path: Path) -> None:
         fill(tmp_path, "_SUCCESS", "notes")
@@ -336,14 +336,14 @@ class TestNothing:
 
         assert error_of(f"{tmp_path}/a*") == (
             f"{tmp_path}/a*: the pattern matches no record file, only a.idx (an index)\n"
-            "  Pass a file by its own name to open it all the same."
+            "  Pass a file by its own name to open it anyway."
         )
 
     def test_the_folder_below_that_has_records_is_named(self, tmp_path: Path) -> None:
         fill(tmp_path, "mnist/3.0.1/mnist-train.tfrecord-00000-of-00001")
 
         assert error_of(tmp_path / "mnist") == (
-            f"{tmp_path}/mnist: no record file is in this folder, but in 1 folder below it\n"
+            f"{tmp_path}/mnist: this folder has no record files, but 1 folder below it has\n"
             f"  Open {tmp_path}/mnist/3.0.1."
         )
 
@@ -375,8 +375,8 @@ class TestManifests:
         (tmp_path / "b/b-00001-of-00003.tfrecord").unlink()
 
         assert error_of(tmp_path / "b") == (
-            f"{tmp_path}/b: 1 shard of 3 in the manifest is not there: b-00001-of-00003.tfrecord\n"
-            "  Bring them back, or pass the other files as a list to read what is left."
+            f"{tmp_path}/b: 1 shard of 3 in the manifest is missing: b-00001-of-00003.tfrecord\n"
+            "  Restore them, or pass the other files as a list to read those."
         )
 
     def test_another_size_is_noted(self, tmp_path: Path) -> None:

@@ -216,11 +216,11 @@ class TestNewerData:
 
         assert ids(target) == list(range(100, 150))
         assert "was interrupted" in caplog.text
-        with pytest.raises(rk.StorageError, match=r"what lies here has changed since\n.*recordkit\.discard"):
+        with pytest.raises(rk.StorageError, match=r"it has changed since then\n.*recordkit\.discard"):
             rk.recover(target)
-        with pytest.raises(rk.StorageError, match="what lies here has changed since"):
+        with pytest.raises(rk.StorageError, match="it has changed since then"):
             rk.append(target)
-        with pytest.raises(rk.StorageError, match="what lies here has changed since"):
+        with pytest.raises(rk.StorageError, match="it has changed since then"):
             rk.write(target, [{"id": 1}], overwrite=True)
         assert reading.tree(tmp_path) == all_before
 
@@ -234,7 +234,7 @@ class TestNewerData:
             file.write(rk.records.pack(b"by another tool"))
         before = target.read_bytes()
 
-        with pytest.raises(rk.StorageError, match="what lies here has changed since"):
+        with pytest.raises(rk.StorageError, match="it has changed since then"):
             rk.append(target)
 
         assert target.read_bytes() == before
@@ -243,7 +243,7 @@ class TestNewerData:
         target = begun(tmp_path, "overwrite", 0)
         rk.add_fields(target, {"more": list(range(8))})
 
-        with pytest.raises(rk.StorageError, match="what lies here has changed since"):
+        with pytest.raises(rk.StorageError, match="it has changed since then"):
             rk.recover(target)
 
         assert rk.open(target)[7]["more"] == 7

@@ -319,7 +319,7 @@ class TestLock:
     def test_the_holder_is_named(self, tmp_path: Path) -> None:
         lock = _parts.Lock(tmp_path / "lock", tmp_path / "a")
 
-        with pytest.raises(rk.TargetBusyError, match=r"a: another writer is at work there: process \d+ on "):
+        with pytest.raises(rk.TargetBusyError, match=r"a: another writer is using it: process \d+ on "):
             _parts.Lock(tmp_path / "lock", tmp_path / "a")
 
         lock.release()

@@ -202,7 +202,7 @@ class TestPublishing:
         staged = ManifestLast(LocalFileSystem(sync=False)).claim(target, "create", PartNumber(), run=RUN)
         staged.add(*SHARDS[0])
 
-        with pytest.raises(StorageError, match="no record file is in this folder"):
+        with pytest.raises(StorageError, match="this folder has no record files"):
             rk.open(target)
 
     def test_a_file_system_without_conditions_is_refused(self) -> None:

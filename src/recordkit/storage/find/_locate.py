@@ -132,7 +132,7 @@ def _one(given: str | os.PathLike[str], load: _Manifests) -> Located:
 def _joined(found: list[Located]) -> Located:
     """Join several places in the order given, with a manifest if all have the same one."""
     if not found:
-        message = "there is nothing to open: the list of files is empty"
+        message = "nothing to open: the list of files is empty"
         raise StorageError(message)
     splits: dict[str, list[Path]] = defaultdict(list)
     for each in found:
@@ -230,8 +230,8 @@ def _by_manifest(path: Path, entries: Mapping[str, os.DirEntry[str]], manifest: 
     if missing:
         message = (
             f"{path}: {counted(len(missing), 'shard')} of {len(manifest.shards)} in the manifest "
-            f"{'is' if len(missing) == 1 else 'are'} not there: {listed(missing, most=MOST_LISTED)}\n"
-            "  Bring them back, or pass the other files as a list to read what is left."
+            f"{'is' if len(missing) == 1 else 'are'} missing: {listed(missing, most=MOST_LISTED)}\n"
+            "  Restore them, or pass the other files as a list to read those."
         )
         raise StorageError(message, path=str(path / missing[0]))
     splits: dict[str, list[Path]] = defaultdict(list)
@@ -412,23 +412,22 @@ def _nothing(path: Path, more: str = "") -> StorageError:
     """Return the error for a path at which there is nothing."""
     parent = path.parent
     if path.is_symlink():
-        words = f"there is nothing where this link leads: {path.readlink()}"
-        message = f"{path}: {words}\n  Bring it back, or pass its new path."
+        message = f"{path}: broken link to {path.readlink()}\n  Restore that file, or pass its new path."
         return StorageError(message, path=str(path), errno=errno.ENOENT)
     if not is_folder(parent):
         there = next(folder for folder in [*parent.parents, Path()] if is_folder(folder))
-        words = "is no folder" if os.path.lexists(parent) else "is not there either"
-        message = f"{path}: there is no such file or folder\n  {parent} {words}; {there} is."
+        words = "is not a folder" if os.path.lexists(parent) else "does not exist either"
+        message = f"{path}: no such file or folder\n  {parent} {words}; {there} exists."
         return StorageError(message, path=str(path), errno=errno.ENOENT)
     hint = did_you_mean(path.name, _shown(parent)) or _what_is_in(parent)
-    message = f"{path}: there is no such file or folder{more}\n  {hint}"
+    message = f"{path}: no such file or folder{more}\n  {hint}"
     return StorageError(message, path=str(path), errno=errno.ENOENT)
 
 
 def _no_match(text: str, left_out: list[tuple[Path, str]]) -> StorageError:
     if left_out:
         words = f"the pattern matches no record file, only {_told(left_out)}"
-        message = f"{text}: {words}\n  Pass a file by its own name to open it all the same."
+        message = f"{text}: {words}\n  Pass a file by its own name to open it anyway."
         return StorageError(message, path=text, errno=errno.ENOENT)
     parent = next(folder for folder in Path(text).parents if not _MAGIC.search(str(folder)))
     advice = _what_is_in(parent) if is_folder(parent) else f"{parent} is no folder."
@@ -459,11 +458,14 @@ def _no_records(path: Path, left_out: list[tuple[Path, str]]) -> StorageError:
     below = [folder for folder, reason in left_out if reason == _A_FOLDER and _has_records(folder)]
     if below:
         one = f"Open {below[0]}." if len(below) == 1 else f"Open one of {listed(map(str, below))}."
-        message = f"{path}: no record file is in this folder, but in {counted(len(below), 'folder')} below it\n  {one}"
+        has = "has" if len(below) == 1 else "have"
+        message = (
+            f"{path}: this folder has no record files, but {counted(len(below), 'folder')} below it {has}\n  {one}"
+        )
     else:
         message = (
-            f"{path}: no record file is in this folder, only {_told(left_out)}\n"
-            "  Pass a file, a list or a glob to open files of other names."
+            f"{path}: this folder has no record files, only {_told(left_out)}\n"
+            "  To open files with other names, pass a file, a list or a glob."
         )
     return StorageError(message, path=str(path))
 

@@ -176,7 +176,7 @@ def _check_numbers(folder: Path, shards: list[_Parsed]) -> None:
     pattern = folder / _pattern(shards[0])
     if twice:
         names = " and ".join(twice)
-        message = f"{pattern}: one shard is there twice: {names}\n  Remove one, or pass the files as a list."
+        message = f"{pattern}: two files for one shard: {names}\n  Remove one, or pass the files as a list."
         raise StorageError(message, path=str(folder / twice[0]))
     first = 1 if total in by_number and 0 not in by_number else 0
     beyond = [number for number in by_number if not first <= number < first + total]
@@ -227,7 +227,7 @@ def _missing(pattern: Path, lost: list[int], total: int, there: int, width: int)
     names = ", ".join(shown) + (f" and {more} more" if more > 0 else "")
     verb = "is" if len(shown) + max(more, 0) == 1 else "are"
     message = (
-        f"{pattern}: {there} of {total} shards are there; {names} {verb} missing\n"
-        "  Bring them back, or pass the files as a list to read what is left."
+        f"{pattern}: {names} {verb} missing; found {there} of {total} shards\n"
+        "  Restore them, or pass the other files as a list to read those."
     )
     return StorageError(message, path=str(pattern))

@@ -138,7 +138,7 @@ def _complete(target: Path, journal: Journal, *, sync: bool) -> None:
     try:
         put_away(staging_of(target), sync=sync)
     except StorageError as error:
-        log.warning("%s: it is whole, and what it was made from could not be removed: %s", target, error)
+        log.warning("%s: published, but its staging folder could not be removed: %s", target, error)
 
 
 def _do_moves(target: Path, journal: Journal, *, sync: bool) -> None:
@@ -320,9 +320,9 @@ def pending(target: Path) -> Journal | None:
         assert journal.old is not None
         is_torn = target.stat().st_size != journal.old.size
     state = journal.state(target) if is_torn else None
-    advice = f"recordkit.recover({str(target)!r}) finishes it, and so does whoever writes to it next."
+    advice = f"recordkit.recover({str(target)!r}) completes it, and so does the next writer."
     if state == "between" or (state == "old" and is_gone):
-        message = f"{target}: a run that was publishing this was interrupted, or is at it just now\n  {advice}"
+        message = f"{target}: publishing it was interrupted, or is in progress\n  {advice}"
         raise StorageError(message, path=str(target))
-    log.warning("%s: a run that was publishing this was interrupted, or is at it just now; %s", target, advice)
+    log.warning("%s: publishing it was interrupted, or is in progress; %s", target, advice)
     return journal

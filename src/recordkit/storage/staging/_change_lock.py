@@ -67,7 +67,7 @@ def changing(folder: Path, *, wait: float = WAIT) -> Iterator[None]:
     if not os.access(folder, os.W_OK):
         message = (
             f"{folder}: nothing can be changed in this folder: {os.strerror(errno.EACCES)}\n"
-            "  Change a copy of it, or write what you want of it elsewhere: out= of bake, drop_fields and filter."
+            "  Change a copy, or write the result elsewhere: out= of bake, drop_fields and filter."
         )
         raise StorageError(message, path=str(folder), errno=errno.EACCES)
     lock = _lock(folder, wait)
@@ -86,7 +86,8 @@ def _lock(folder: Path, wait: float) -> Lock:
         pass
     side = folder / SIDE  # NFS locks only files that are open for writing
     if side.is_symlink():
-        message = f"{side}: expected a folder, found a link\n  Nothing is written through it. Put the folder there."
+        advice = "recordkit does not write through links. Put the folder itself there."
+        message = f"{side}: expected a folder, found a link\n  {advice}"
         raise StorageError(message, path=str(side))
     return Lock(side / "lock", folder, wait=wait, root=folder)
 

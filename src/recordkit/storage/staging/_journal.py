@@ -68,7 +68,7 @@ DECLARED: Final = declare.Declared(
             }
         )
     },
-    "It is not obeyed. Remove what that run has left with recordkit.discard.",
+    "It is ignored. To remove what the run left: recordkit.discard.",
 )
 
 
@@ -118,7 +118,9 @@ class Journal:
         if not os.path.lexists(path):
             return None
         if reading and not staging.is_symlink() and is_foreign(staging):
-            log.warning("%s: a run of another user is publishing this, or broke off; it is not looked at", staging)
+            log.warning(
+                "%s: ignored, because it belongs to another user, who is publishing this or was interrupted", staging
+            )
             return None
         check_folder(staging)
         if path.is_symlink():
@@ -184,7 +186,7 @@ class Journal:
         if self.lone and not (sources and _RECORDS.fullmatch(sources[0])):
             return "moves: expected the file first, found none"
         if not sources or (self.manifest and sources[-1] != MANIFEST):
-            return "moves: expected record files, and the manifest behind them"
+            return "moves: expected record files, and then the manifest"
         return self._explain_facts()
 
     def _explain_facts(self) -> str | None:
@@ -278,8 +280,8 @@ class Journal:
     def stale(self, target: Path) -> StorageError:
         """Return the error for a target that has changed since the journal was written."""
         message = (
-            f"{target}: a run that was publishing this was interrupted, and what lies here has changed since\n"
-            f"  Nothing was touched. To remove what that run has left: recordkit.discard({str(target)!r})."
+            f"{target}: publishing it was interrupted, and it has changed since then\n"
+            f"  Nothing was changed. To remove what the interrupted run left: recordkit.discard({str(target)!r})."
         )
         return StorageError(message, path=str(target))
 

@@ -56,18 +56,19 @@ def check_folder(staging: Path, *inner: Path) -> None:
         except FileNotFoundError:
             continue
         if not is_folder:
-            message = f"{folder}: expected a folder, found a link or something else\n  It is not ours. Take it away."
+            message = (
+                f"{folder}: expected a folder, found a link or something else\n  recordkit did not make it. Remove it."
+            )
             raise StorageError(message, path=str(folder))
         for path in (folder / "lock", folder / _ALL, folder / "helpers", folder / "run.json"):
             with suppress(FileNotFoundError):
                 facts = path.lstat()
                 if not stat.S_ISREG(facts.st_mode) or facts.st_nlink > 1:
-                    message = f"{path}: expected a file of ours, found a link or something else\n  {_ADVICE}"
+                    message = f"{path}: expected a regular file, found a link or something else\n  {_ADVICE}"
                     raise StorageError(message, path=str(path))
     if is_foreign(staging):
         message = (
-            f"{staging}: an unfinished run of another user is here, and what it says is not obeyed\n"
-            "  Let that user finish it, or remove the folder."
+            f"{staging}: this unfinished run belongs to another user\n  Let that user finish it, or remove the folder."
         )
         raise StorageError(message, path=str(staging))
 
@@ -117,9 +118,7 @@ class Lock:
         end, pause = time.monotonic() + wait, 0.001
         while (owner := self._taken_by()) is not None:
             if time.monotonic() >= end:
-                message = (
-                    f"{target}: another writer is at work there: {owner}\n  Wait for it, or choose another target."
-                )
+                message = f"{target}: another writer is using it: {owner}\n  Wait for it, or choose another target."
                 raise TargetBusyError(message, path=str(target))
             time.sleep(pause)
             pause = min(2 * pause, 0.05)
@@ -153,7 +152,7 @@ class Lock:
         """Continue without a lock."""
         filesystems.say_once(
             f"{self._path.parent}: this file system has no locks (flock: {os.strerror(error.errno or 0)})\n"
-            "  Two that write at once are not kept from each other here: see to it that only one does."
+            "  Nothing prevents two programs from writing at once here: make sure that only one does."
         )
 
     def _opened(self) -> int:
@@ -258,7 +257,7 @@ class Part:
         if total not in (None, self.total):
             message = (
                 f"{self.target}: an unfinished run has {total} parts, and this writer is one of {self.total}\n"
-                f"  Go on with parts={total}, or remove what is there: recordkit.discard({str(self.target)!r})."
+                f"  Continue with parts={total}, or remove that run: recordkit.discard({str(self.target)!r})."
             )
             raise StorageError(message, path=str(self.target))
 
@@ -294,8 +293,8 @@ class Part:
         """
         if not all(lock.held for lock in self._locks):
             message = (
-                f"{self.target}: somebody else has removed what was being written here\n"
-                "  Nothing was published. See to it that nobody else writes or discards it, and write it again."
+                f"{self.target}: another program has removed what was being written here\n"
+                "  Nothing was published. Make sure that nothing else writes or discards it, and write it again."
             )
             raise TargetBusyError(message, path=str(self.target))
 
@@ -432,7 +431,7 @@ def _is_there(data: Path, shard: Shard) -> bool:
         return False
     for path in paths:
         if not stat.S_ISREG(path.lstat().st_mode):
-            message = f"{path}: expected a file of ours, found a link or something else\n  {_ADVICE}"
+            message = f"{path}: expected a regular file, found a link or something else\n  {_ADVICE}"
             raise StorageError(message, path=str(path))
     return paths[0].stat().st_size == shard.bytes
 

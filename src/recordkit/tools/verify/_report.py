@@ -31,8 +31,8 @@ class Problem:
         kind: One word: `"incomplete"`, `"not_in_manifest"`, `"manifest"` or `"schema"`.
         words: What is wrong, for people.
 
-    >>> print(Problem("data", "incomplete", "3 of 4 shards are there; 00002 is missing"))
-    data: 3 of 4 shards are there; 00002 is missing
+    >>> print(Problem("data", "incomplete", "00002 is missing; found 3 of 4 shards"))
+    data: 00002 is missing; found 3 of 4 shards
     """
 
     path: str
