@@ -4,22 +4,22 @@ RecordKitError
 ├── DataLossError        TensorFlow's name for damage
 │   ├── CorruptRecordError   the bytes are not a sound record
 │   │   └── MalformedPayloadError   the record is sound, but its payload is not a sound Example
-│   └── WrongFileError       this is no TFRecord file, but something else
-├── InvalidArgumentError   TensorFlow's name for what does not fit; MalformedPayloadError is one too
-│   └── SchemaError          the bytes are sound, but not what was asked for; or a value does not fit its field
-├── StorageError         the file system said no, or what is on it is not as it should be
-│   ├── NotFoundError        there is nothing under this name; TensorFlow's name, too
+│   └── WrongFileError       the file is something else, not a TFRecord file
+├── InvalidArgumentError   TensorFlow's name for a value that does not fit; MalformedPayloadError is one, too
+│   └── SchemaError          the bytes are sound but do not match the schema, or a value does not fit its field
+├── StorageError         the file system refused, or its contents are not as expected
+│   ├── NotFoundError        there is no such file; TensorFlow's name, too
 │   ├── PermissionDeniedError   this user may not read or write it; TensorFlow's name, too
-│   ├── TargetExistsError    there is something under this name already
+│   ├── TargetExistsError    the target already exists
 │   ├── TargetBusyError      another writer is using the target
 │   ├── ConflictError        a file is not in the state that a write depends on
 │   └── OutcomeUnknownError  the reply was lost: the write may or may not have happened
-├── StateError           a pipeline cannot go on from here, or cannot be put together so
+├── StateError           a pipeline cannot resume from a state, or its steps cannot follow each other
 └── MissingExtraError    an optional dependency is not installed
 
-Each has a built-in parent, so that `except ValueError` still works, carries its facts as attributes, and survives
-pickling, so that it can cross from a worker process. Four have TensorFlow's names, so that scripts which catch
-`tf.errors.DataLossError`, `InvalidArgumentError`, `NotFoundError` and `PermissionDeniedError` go on to do so.
+Each has a built-in parent, so `except ValueError` still works; has its facts as attributes; and survives pickling, so
+it can come from a worker process. Four have TensorFlow's names, for scripts that catch `tf.errors.DataLossError`,
+`InvalidArgumentError`, `NotFoundError` and `PermissionDeniedError`.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ __all__ = [
 
 
 class _Text:
-    """The text of an error, under the name that TensorFlow's errors have for it.
+    """The text of an error, as `message`: the name that TensorFlow's errors use.
 
-    Only an error has it, not its class: of a class that has, PyTorch takes `message` for an argument of its own.
+    Only instances have it: if a class has `message`, PyTorch passes an argument of that name to it.
     """
 
     def __get__(self, error: Exception | None, kind: type[Exception]) -> str:
@@ -63,13 +63,13 @@ class _Text:
 class RecordKitError(Exception):
     r"""The parent of all exceptions of this package.
 
-    The message has three parts: `place: summary`, then the advice on lines of its own. An error is raised with these
-    parts, or with its whole message as `summary`.
+    The message has three parts: `place: summary`, and the advice on the lines below. Raise an error with these parts,
+    or with the whole message as `summary`.
 
     Attributes:
-        place: Where: the file, the record and the field, as far as they are known. May be empty.
+        place: The file, record and field, as far as they are known. May be empty.
         summary: What is wrong, in one line.
-        advice: What to do about it. May be empty, or have several lines.
+        advice: What to do about it, in any number of lines. May be empty.
 
     >>> error = StorageError("a.tfrecord: the disk is full\n  Free some space.", path="a.tfrecord")
     >>> error.place, error.summary, error.advice
@@ -88,10 +88,10 @@ class RecordKitError(Exception):
         first, _, rest = summary.partition("\n")
         self.place, self.summary = (place, first) if place else self._split(first)
         self.advice = advice or "\n".join(line.removeprefix("  ") for line in rest.split("\n"))
-        is_whole = not advice and self.headline == first  # then not a character of it changes
+        is_whole = not advice and self.headline == first  # keep it to the character
         message = summary if is_whole else self._joined()
         super().__init__(message)
-        self.args = (message,)  # which OSError has from __new__ alone
+        self.args = (message,)  # OSError sets them in __new__ only
 
     @property
     def headline(self) -> str:
@@ -99,7 +99,7 @@ class RecordKitError(Exception):
         return f"{self.place}: {self.summary}" if self.place else self.summary
 
     def but(self, **changes: Any) -> Self:
-        """Return a copy of this error with other parts or other facts.
+        """Return a copy with other parts or facts.
 
         >>> print(SchemaError("age: expected int8, found 300", field="age").but(advice="Declare int16."))
         age: expected int8, found 300
@@ -114,7 +114,7 @@ class RecordKitError(Exception):
         return "\n  ".join([self.headline, *self.advice.split("\n")]) if self.advice else self.headline
 
     def _split(self, line: str) -> tuple[str, str]:
-        """Return the place that a line begins with, as the facts of this error name it, and the rest of the line."""
+        """Split a line into the place it starts with, if that agrees with the facts of this error, and the rest."""
         path, record, offset, field = (getattr(self, name, None) for name in ("path", "record", "offset", "field"))
         at = 0
         for part in (*_places(path, record, offset), *([field] if field else [])):
@@ -128,12 +128,12 @@ class RecordKitError(Exception):
 
 
 def headline_of(error: BaseException) -> str:
-    """Return the first line of an error's message, whoever raised it."""
+    """Return the first line of the message of any error."""
     return error.headline if isinstance(error, RecordKitError) else str(error).split("\n", 1)[0]
 
 
 def record_place(path: str | None, record: int | None = None, offset: int | None = None) -> str:
-    """Return the place of a record as messages print it.
+    """Return the place of a record, as messages print it.
 
     >>> record_place("a.tfrecord", 3, 81)
     'a.tfrecord: record 3 at byte 81'
@@ -163,7 +163,7 @@ class DataLossError(RecordKitError, ValueError):
 
 
 class InvalidArgumentError(RecordKitError, ValueError):
-    """A value does not fit what it is given to, in TensorFlow's words.
+    """A value does not fit, in TensorFlow's words.
 
     >>> issubclass(SchemaError, InvalidArgumentError)
     True
@@ -177,9 +177,9 @@ class CorruptRecordError(DataLossError):
         path: The file, if it is known.
         record: The number of the record in its file.
         offset: Where the record starts in its file.
-        byte: Where in the payload the trouble is, for a payload whose checksum is right.
+        byte: Where the problem is inside the payload, if its checksum is right.
         kind: One word for what is wrong, such as `"bad_payload_crc"`.
-        field: The feature, if the trouble is inside one.
+        field: The feature, if the problem is inside one.
     """
 
     def __init__(
@@ -205,11 +205,11 @@ class CorruptRecordError(DataLossError):
 
 
 class MalformedPayloadError(CorruptRecordError, InvalidArgumentError):
-    """The record is sound, but its payload is not the message it should be."""
+    """The record is sound, but its payload is not a valid message."""
 
 
 class WrongFileError(DataLossError):
-    """This is no TFRecord file, but something else.
+    """The file is something else, not a TFRecord file.
 
     Attributes:
         path: The file.
@@ -225,7 +225,7 @@ class WrongFileError(DataLossError):
 
 
 class SchemaError(InvalidArgumentError):
-    """Sound bytes or values that are not what was declared or asked for.
+    """Sound bytes or values that do not match what was declared or asked for.
 
     Attributes:
         field: The field's name.
@@ -233,7 +233,7 @@ class SchemaError(InvalidArgumentError):
         path: The file, if there is one.
         expected: What was declared.
         found: What is there.
-        where: The row or record in a sentence, such as `"In row 4."`. The advice follows it in the message.
+        where: A sentence that names the row or record, such as `"In row 4."`. The message has it before the advice.
 
     >>> error = SchemaError("age: expected int8, found 300", field="age", record=4, where="In row 4.")
     >>> print(error.but(advice="Declare int16."))
@@ -269,20 +269,20 @@ class SchemaError(InvalidArgumentError):
 
 
 class StorageError(RecordKitError, OSError):
-    """The file system said no, or what is on it is not as it should be.
+    """The file system refused, or its contents are not as expected.
 
     Attributes:
         path: The file or folder.
-        errno: What the operating system answered, if it was asked; `errno.ENOSPC` for a full disk.
+        errno: The error code of the operating system, such as `errno.ENOSPC` for a full disk.
 
-    As with `OSError`, the class follows from `errno`:
+    As for `OSError`, `errno` decides the class:
 
     >>> type(StorageError("a.tfrecord: there is no such file", errno=_errno.ENOENT)).__name__
     'NotFoundError'
     """
 
     def __new__(cls, summary: str = "", *, errno: int | None = None, **parts: str | None) -> StorageError:
-        """Return an error of the class that `errno` says."""
+        """Return an error of the class that belongs to `errno`."""
         return super().__new__(_BY_ERRNO.get(errno, cls) if cls is StorageError else cls, summary)
 
     def __init__(
@@ -294,11 +294,11 @@ class StorageError(RecordKitError, OSError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         rebuild, (kind, args, facts) = super().__reduce__()
-        return rebuild, (kind, args, {**facts, "errno": self.errno})  # which Python keeps elsewhere
+        return rebuild, (kind, args, {**facts, "errno": self.errno})  # not in __dict__
 
 
 class NotFoundError(StorageError, FileNotFoundError):
-    """There is nothing under this name."""
+    """There is no such file or folder."""
 
 
 class PermissionDeniedError(StorageError, PermissionError):
@@ -313,11 +313,11 @@ _BY_ERRNO: dict[int | None, type[StorageError]] = {
 
 
 class TargetExistsError(StorageError, FileExistsError):
-    """There is something under this name already."""
+    """The target already exists."""
 
 
 class TargetBusyError(StorageError, BlockingIOError):
-    """Another writer is at work there."""
+    """Another writer is writing the target."""
 
 
 class ConflictError(StorageError):
@@ -329,7 +329,7 @@ class OutcomeUnknownError(StorageError):
 
 
 class StateError(RecordKitError, ValueError):
-    """A pipeline cannot go on from a state, or its steps cannot follow each other so.
+    """A pipeline cannot resume from a state, or its steps cannot follow each other.
 
     >>> raise StateError("the state is of another dataset")
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""Tools: functions from paths to frozen reports. They do not print, and never touch what they are given to look at."""
+"""Tools: functions that take paths and return frozen reports. They print nothing, and never modify what they read."""
 
 from ._describe import Description, describe
 from ._edit import bake, cast_fields, delete, drop_fields, filter, rename_fields  # noqa: A004

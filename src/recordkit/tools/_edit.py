@@ -1,4 +1,4 @@
-"""Edits: fields dropped, renamed and cast; records filtered and deleted; and what was changed beside them baked in."""
+"""Edit a dataset: drop, rename and cast fields, filter and delete records, bake overlays into new files."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Editing:
-    """Records with fields taken out or renamed, and only those that are wanted.
+    """A change that drops or renames features, and keeps some of the records.
 
     Attributes:
-        drop: Features to take out.
-        rename: Old names of features, and new ones.
-        keep: Which records to keep; None for all.
-        reads: The fields that this depends on.
+        drop: Features to drop.
+        rename: Old and new names of features.
+        keep: Returns which records of a batch to keep; None for all.
+        reads: The fields that `keep` needs.
     """
 
     drop: frozenset[str] = frozenset()
@@ -88,7 +88,7 @@ def _rewritten(
     operation: tuple[str, dict[str, Any]],
     options: RewriteOptions,
 ) -> Changed:
-    """Write a new dataset, and return what has changed."""
+    """Write a new dataset, and return its report."""
     name, arguments = operation
     lineage = _rewrite.lineage_of(dataset, name, **arguments)
     chosen = _rewrite.chosen(options)
@@ -107,7 +107,7 @@ def _rewritten(
 
 
 def bake(path: AnyPath, out: AnyPath, **options: Unpack[RewriteOptions]) -> Changed:
-    """Write a dataset anew, with all that was added, hidden and deleted beside it in the records themselves.
+    """Write a new dataset with all overlays applied to the records themselves.
 
     >>> import tempfile, recordkit as rk
     >>> folder = tempfile.mkdtemp()
@@ -129,10 +129,10 @@ def drop_fields(
     out: AnyPath | None = None,
     **options: Unpack[RewriteOptions],
 ) -> Changed:
-    """Take fields out of a dataset.
+    """Drop fields of a dataset.
 
-    Without `out` nothing is rewritten: a field that was added beside the records is removed, one of the records is
-    hidden from whoever reads them with recordkit.
+    Without `out` nothing is rewritten: a field that was added as an overlay is removed, and a field of the records is
+    hidden from readers that use recordkit.
 
     >>> import tempfile, recordkit as rk
     >>> path = tempfile.mkdtemp() + "/a"
@@ -154,12 +154,12 @@ def drop_fields(
 
 
 def _hidden(dataset: Dataset, gone: Sequence[str], *, sync: bool) -> Changed:
-    """Take fields away beside the records."""
+    """Drop fields without rewriting records."""
     dataset.needed_schema.drop(*gone)
     layers = _made_of(gone, dataset.sequence)
     folders = [path for layer in layers for path in layer.paths]
-    where, count = dataset.name, len(dataset)  # counted while all of it is there
-    # One rename does it, of a layer into place or out of it: where several go, all is hidden before.
+    where, count = dataset.name, len(dataset)  # count before anything is hidden
+    # The change must be one rename. Removing one layer is; to remove several, first hide all their fields.
     alone = len(folders) == 1 and set(gone) <= set(layers[0].schema.names)
     if not alone:
         folder = layer_folder(dataset, "hidden", sync=sync)
@@ -175,15 +175,15 @@ def _hidden(dataset: Dataset, gone: Sequence[str], *, sync: bool) -> Changed:
 
 
 def _made_of(names: Sequence[str], records: RecordSequence) -> list[Layer]:
-    """Return the layers that are nothing but these fields, as they are seen, and that nothing comes back without."""
+    """Return the layers that hold only these fields, and whose removal does not bring older values back."""
     left, found = set(names), []
     for layer in reversed(records.stack.layers):
         added = set(layer.schema.names)
-        # Records that were appended later hold these fields themselves.
+        # Records appended later hold these fields themselves.
         whole = all(records.stack.covers(layer, file) >= file.count for file in records.files)
         if added and added <= left and not layer.hides and not layer.deleted and whole:
             found.append(layer)
-        # What is below under the same name is not what is seen.
+        # Lower layers with the same name are not visible.
         left -= added
     return found
 
@@ -203,11 +203,11 @@ def rename_fields(
     out: AnyPath,
     **options: Unpack[RewriteOptions],
 ) -> Changed:
-    """Write a dataset anew with fields under other names.
+    """Write a new dataset with some fields renamed.
 
     Args:
         path: The dataset.
-        names: Old names, and new ones.
+        names: Old and new names.
         out: The new dataset.
         **options: `workers`, `resume`, `overwrite` and `sync`, as for `add_fields`.
 
@@ -238,7 +238,7 @@ def rename_fields(
 
 
 def cast_fields(path: AnyPath, types: Mapping[str, Any], *, out: AnyPath | None = None, **options: Any) -> Changed:
-    """Give fields another type. Values that it cannot hold are an error that names file, record and field.
+    """Change the types of fields. A value that does not fit is an error that names file, record and field.
 
     Args:
         path: The dataset.
@@ -259,7 +259,7 @@ def cast_fields(path: AnyPath, types: Mapping[str, Any], *, out: AnyPath | None 
 
 @dataclass(frozen=True)
 class _Same:
-    """A field as it is."""
+    """Returns a field unchanged."""
 
     name: str
 
@@ -278,13 +278,13 @@ def filter(  # noqa: A001 - the verb that a user would say
     reads: Sequence[str] | None = None,
     **options: Unpack[RewriteOptions],
 ) -> Changed:
-    """Write a dataset of those records that are wanted.
+    """Write a new dataset with the records that match a condition.
 
     Args:
         path: The dataset.
         where: A filter such as `"label == 3 and len(tokens) > 8"`, or a function of a row.
         out: The new dataset.
-        reads: The fields that a function looks at; by default all.
+        reads: The fields that a function needs; by default all.
         **options: `workers`, `resume`, `overwrite` and `sync`, as for `add_fields`.
 
     >>> import tempfile, recordkit as rk
@@ -301,7 +301,7 @@ def filter(  # noqa: A001 - the verb that a user would say
 
 
 def _called(fn: Callable[..., Any]) -> str:
-    """Return what a function is called, wherever in memory it is: another run has to find the same."""
+    """Return the name of a function, without its address: another run has to get the same."""
     return str(getattr(fn, "__qualname__", type(fn).__qualname__))
 
 
@@ -319,7 +319,7 @@ def _condition(
 
 @dataclass(frozen=True)
 class _EachRow:
-    """A function of a row, for a batch."""
+    """Applies a function of a row to a batch."""
 
     fn: Callable[[dict[str, Any]], Any]
 
@@ -335,7 +335,7 @@ class _EachRow:
 
 
 def _wanted(keep: Callable[[Batch], NDArray[np.bool_]], part: RecordRange, making: BatchDecoder) -> NDArray[np.bool_]:
-    """Return which records of a part a condition holds for; errors name the record."""
+    """Return which records of a part match a condition; errors name the record."""
     batch = making.decode(part, 0, len(part.chunk))
     try:
         return keep(batch)
@@ -352,15 +352,15 @@ def delete(
     reads: Sequence[str] | None = None,
     sync: bool = True,
 ) -> Changed:
-    """Delete records, without rewriting any: whoever reads with recordkit no longer sees them.
+    """Delete records without rewriting files: readers that use recordkit no longer see them.
 
-    `bake` writes a dataset without them; TensorFlow sees them until then.
+    Other readers, such as TensorFlow, still do. `bake` writes a dataset without the deleted records.
 
     Args:
         path: The dataset.
         where: As for `filter`.
         reads: As for `filter`.
-        sync: Whether it lasts when this returns.
+        sync: Whether the change is on the disk when this returns.
 
     >>> import tempfile, recordkit as rk
     >>> path = tempfile.mkdtemp() + "/a"
@@ -375,7 +375,7 @@ def delete(
 def _deleted(
     dataset: Dataset, where: str | Callable[[dict[str, Any]], Any], reads: Sequence[str] | None, *, sync: bool
 ) -> Changed:
-    """Delete records beside them."""
+    """Write an overlay that deletes records."""
     records, schema = dataset.sequence, dataset.needed_schema
     keep, needed = _condition(where, schema, reads)
     making = decoder_for(records.own_schema or Schema({}), records.stack, needed)

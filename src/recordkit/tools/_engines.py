@@ -1,4 +1,4 @@
-"""Engines of tools: who works on the files of a dataset."""
+"""Choose the engine that does the files of a dataset."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from recordkit.engines import ProcessEngine, Processes, ThreadEngine, count
 if TYPE_CHECKING:
     from recordkit.engines import Engine, Workers
 
-_AHEAD: Final = 1 << 16  # results are small, and files of very different sizes: nobody waits for a large one
+_AHEAD: Final = 1 << 16  # results are small, and file sizes differ a lot: no worker should wait for a large file
 
 
 def engine_for(workers: Workers | Engine, jobs: int) -> Engine:
-    """Return the engine for a number of workers; an engine as it is.
+    """Return an engine for this number of workers, or the given engine itself.
 
     >>> engine_for(Processes(2), 8)
     ProcessEngine(workers=2)
@@ -26,5 +26,5 @@ def engine_for(workers: Workers | Engine, jobs: int) -> Engine:
 
 
 def workers_of(workers: Workers | Engine) -> int:
-    """Return how many jobs run at once on this machine, as far as that is known."""
+    """Return the number of jobs that run at once on this machine; 1 for an engine that may run them elsewhere."""
     return 1 if hasattr(workers, "map") else count(workers)

@@ -1,4 +1,4 @@
-"""Index: where records are, kept beside the files for whoever reads them next."""
+"""Write indexes next to the files of a dataset."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 def index(
     where: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], *, text: bool = False, overwrite: bool = False
 ) -> tuple[Path, ...]:
-    """Write an index beside each file, and return where they are.
+    """Write an index next to each file, and return the paths.
 
-    Reading needs none: one is made when records are first asked for by number, and kept in a cache folder. Beside the
-    data it serves everyone. An index that fits its file already is left as it is.
+    Reading does not require it: without one, recordkit makes an index on the first random access, and keeps it in a
+    cache folder. Next to the data, everyone can use it. An index that already fits its file is kept.
 
     Args:
         where: As `recordkit.open` takes it.
         text: Write the text index of DALI and vahidk/tfrecord, `<file>.idx`, instead of recordkit's own.
-        overwrite: Replace text indexes that are there.
+        overwrite: Replace existing text indexes.
 
     Raises:
-        StorageError: Nothing is there, or a file's folder cannot be written to.
-        CorruptRecordError: Where the next record of a file starts cannot be told.
+        StorageError: There are no files, or a folder is not writable.
+        CorruptRecordError: A damaged length hides where the next record starts.
 
     >>> import tempfile, recordkit as rk
     >>> path = tempfile.mkdtemp() + "/a.tfrecord"

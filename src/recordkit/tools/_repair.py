@@ -1,6 +1,6 @@
-"""Repair: every sound record of a damaged file, in a new file.
+"""Repair: write the intact records of a damaged file to a new file.
 
-The list of what was lost is written down in docs/format/lost.md.
+docs/format/lost.md describes the list of what was lost.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ if TYPE_CHECKING:
 
 Accept = Literal["unmasked_crc", "zlib_crc", "zero_crc", "big_endian", "lf_to_crlf"]
 
-_KEPT: Final = ("bad_length_crc", "unstable_read", "nested")  # what is wrong and costs no record, or none of this file
+_KEPT: Final = ("bad_length_crc", "unstable_read", "nested")  # damage that costs no record of this file
 _SHOWN: Final = 10
 _CHUNK: Final = 1 << 20
 
 
 @dataclass(frozen=True)
 class Repaired:
-    """What `repair` has done.
+    """The report of `repair`.
 
     Attributes:
         src: The damaged file.
-        dst: The new one.
-        recovered: How many records are in it.
-        lost: Which ranges of bytes belong to no record that could be kept, and why.
-        notes: What else is wrong: records that were kept though not all of their bytes are right, and nested ones.
-        advice: What the file looks like where that explains the damage, and what to do about it.
+        dst: The new file.
+        recovered: The number of records in it.
+        lost: Ranges of bytes that belong to no record in it, and why.
+        notes: Other findings: records that were kept although some of their bytes are wrong, and nested ones.
+        advice: What the file seems to be, if that explains the damage, and what to do about it.
     """
 
     src: str
@@ -57,7 +57,7 @@ class Repaired:
 
     @property
     def lost_bytes(self) -> int:
-        """How many bytes were lost: of the file, or of what it decompresses to where the damage is in there."""
+        """The number of bytes lost: of the file, or of its decompressed content if the damage is there."""
         return sum(damage.length for damage in self.lost)
 
     @property
@@ -90,26 +90,26 @@ def repair(
     accept: Accept | None = None,
     compression: Compression | Literal["same"] = "same",
 ) -> Repaired:
-    """Write every record of a damaged file that can be shown to be intact to a new file.
+    """Write every record of a damaged file that is provably intact to a new file.
 
-    The source is left as it is. The new file appears under its name when it is whole; beside it, in
-    `_recordkit/<name>.lost.json`, is the list of what was lost. Where no record is intact, nothing is written, and the
-    report says why as far as that can be told.
+    The source is not modified. The new file appears under its name once it is complete, and
+    `_recordkit/<name>.lost.json` next to it lists what was lost. If no record is intact, nothing is written, and the
+    report says why, if the reason is known.
 
     Args:
-        src: One file, plain, gzip or zlib. A dataset of several is repaired one file at a time.
+        src: One file: plain, gzip or zlib. Repair a dataset one file at a time.
         dst: The new file.
-        nested: Whether to keep records that stand inside the payload of a damaged one. They may be part of its content
+        nested: Whether to keep records found inside the payload of a damaged one. They may be part of its content
             rather than records of this file.
-        overwrite: Whether an old `dst` may go.
-        accept: For a file whose records all break the format in one way, which the error about it names: take them as
-            they are meant, and write them as the format wants them.
-        compression: How to compress `dst`; by default as `src` is.
+        overwrite: Whether to replace an existing `dst`.
+        accept: The way in which all records of the file break the format, as the error about it says: read them as they
+            were meant, and write them correctly.
+        compression: How to compress `dst`; by default like `src`.
 
     Raises:
         CorruptRecordError: The file does not break the format in the way that `accept` names.
-        WrongFileError: The source is something else than a TFRecord file, and no record is found in it.
-        TargetExistsError: There is a `dst` already, and `overwrite` is False.
+        WrongFileError: The source is not a TFRecord file, and has no records in it.
+        TargetExistsError: `dst` exists, and `overwrite` is False.
 
     >>> import pathlib, tempfile
     >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -153,9 +153,9 @@ def repair(
 
 
 def _compression_of(file: LocalFile) -> tuple[Compression, WrongFileError | None]:
-    """Return how a file is compressed, and the error about it if it looks like something else.
+    """Return how a file is compressed, and the error if it looks like something else.
 
-    What it looks like may come from its first bytes alone, and records can be behind them.
+    Only its first bytes may look so, and records may follow them.
     """
     try:
         return compression_of(file), None
@@ -164,7 +164,7 @@ def _compression_of(file: LocalFile) -> tuple[Compression, WrongFileError | None
 
 
 def _watched(items: Iterator[Chunk | Damage], file: LocalFile, size: int | None) -> Iterator[Chunk | Damage]:
-    """Yield the same, and report how far the file was read."""
+    """Yield the items, and report how much of the file was read."""
     for item in items:
         done = item.offset + item.length if isinstance(item, Damage) else item.file_offset + item.nbytes
         progress.step(f"repairing {file.name}", done, size, "bytes")
@@ -172,7 +172,7 @@ def _watched(items: Iterator[Chunk | Damage], file: LocalFile, size: int | None)
 
 
 def _up_to_a_chunk(items: Iterator[Chunk | Damage]) -> tuple[list[Damage], Chunk | None]:
-    """Return the first records, if there are any, and the damage before them."""
+    """Return the damage before the first records, and those records; None if there are none."""
     damages: list[Damage] = []
     for item in items:
         if not isinstance(item, Damage):
@@ -182,18 +182,18 @@ def _up_to_a_chunk(items: Iterator[Chunk | Damage]) -> tuple[list[Damage], Chunk
 
 
 def _has_records(file: LocalFile) -> bool:
-    """Whether a file that begins like a compressed one has plain records in it."""
+    """Whether a file that starts like a compressed one holds plain records."""
     return not all(isinstance(item, Damage) for item in walk(file, None))
 
 
 def _sorted(damages: list[Damage]) -> tuple[tuple[Damage, ...], tuple[Damage, ...]]:
-    """Return what was lost, and what is only to be noted."""
+    """Split damage into what was lost and what is only noted."""
     lost = tuple(damage for damage in damages if damage.kind not in _KEPT)
     return lost, tuple(damage for damage in damages if damage.kind in _KEPT)
 
 
 def _checked(source: Path, target: Path) -> tuple[Path, Path]:
-    """Return both paths, if they are one file each and not the same."""
+    """Return both paths, after checking that each is one file and that they differ."""
     if is_folder(source):
         message = f"{source}: a folder; repair takes one file at a time\n  Repair those of its files that are damaged."
         raise StorageError(message, path=str(source))
@@ -214,7 +214,7 @@ def _is_same(source: Path, target: Path) -> bool:
 
 
 def _schema_of(source: Path) -> Schema | None:
-    """What the manifest beside the file, or that of its dataset, says it holds."""
+    """The schema of the file, from its own manifest or that of its dataset."""
     for path, lone in ((source, True), (source.parent, False)):
         manifest = Manifest.load(manifest_of(path.absolute(), lone=lone))
         if manifest is not None and any(shard.name == source.name for shard in manifest.shards):
@@ -222,17 +222,17 @@ def _schema_of(source: Path) -> Schema | None:
     return None
 
 
-# --- Files whose every record is wrong
+# --- Files in which all records are wrong
 
 
 def _reason(file: LocalFile) -> str | None:
-    """Return the one reason why no record is sound and what to do about it, if there is one."""
+    """Return the one reason why all records are damaged and what to do about it; None if there is no such reason."""
     found = diagnosed(file)
     return None if found is None else "\n  ".join(advice_of(found, file.name))
 
 
 def _accepted(file: LocalFile, compression: Compression, accept: Accept) -> Iterator[Chunk]:
-    """Yield the payloads as they are meant. All of the file is in memory."""
+    """Yield the payloads as they were meant. Holds the whole file in memory."""
     data = _content(file, compression)
     found = records.diagnose(data)
     if found is None or found.kind != accept:

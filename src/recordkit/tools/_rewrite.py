@@ -1,7 +1,7 @@
-"""Jobs: new files made of old ones, a file at a time, by threads or processes; published together when all are there.
+"""Rewrite a dataset: an engine makes a new file from each old one, and all are published together.
 
-Each file of the source becomes one shard of the target. A shard that is finished stays when the run breaks off, and is
-not made again.
+Each file of the source becomes one shard of the target. Finished shards survive an interrupted run, and are not made
+again.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from recordkit.schema import Schema
     from recordkit.storage import RecordFile, Run
 
-# Each goes through several hands: with less that costs the most, with more the processor's cache is left on the way.
+# Smaller chunks cost too much overhead in each step, and larger ones do not fit the processor's cache.
 CHUNK_BYTES = 2 << 20
 
 
 class RewriteOptions(TypedDict, total=False):
-    """The keywords of all tools that write a new dataset. `recordkit.add_fields` explains them."""
+    """The keywords of every tool that writes a new dataset. See `recordkit.add_fields`."""
 
     workers: Workers | Engine
     resume: bool
@@ -47,10 +47,10 @@ class RewriteOptions(TypedDict, total=False):
 
 
 def chosen(options: RewriteOptions) -> RewriteOptions:
-    """Return the options with the defaults for those left out.
+    """Return the options, with defaults for the missing ones.
 
     Raises:
-        TypeError: There is an option of another name.
+        TypeError: There is an unknown option.
     """
     defaults = RewriteOptions(workers=AUTO, resume=True, overwrite=False, sync=True)
     if unknown := sorted(options.keys() - defaults.keys()):
@@ -60,17 +60,17 @@ def chosen(options: RewriteOptions) -> RewriteOptions:
 
 
 class Failure(NamedTuple):
-    """A record for which a change made no value, and why."""
+    """A record without a value because a change failed there, and why."""
 
     record: int
     words: str
 
 
 class Change(Protocol):
-    """What is made of the records of one file. Can be pickled, for processes."""
+    """Makes the new records of one file. Can be pickled, for processes."""
 
     def chunks(self, records: RecordSequence, at: int, failures: list[Failure]) -> Iterator[Chunk]:
-        """Yield the new records of file number `at`; what could not be made and was skipped goes into `failures`."""
+        """Yield the new records of file number `at`, and add what failed and was skipped to `failures`."""
         ...
 
 
@@ -79,12 +79,12 @@ class Target:
     """Where the new files go.
 
     Attributes:
-        path: A folder, or a file if there is one file only and the name ends like one.
-        schema: What the records hold.
-        metadata: Kept in the manifest.
-        compress: Whether files are compressed as those that they are made of.
-        lineage: What has made the records so far.
-        origin: What has to be as it is now when the files appear; None where that does not matter.
+        path: A folder, or a file if the source is one file and the name ends like one.
+        schema: The schema of the new records.
+        metadata: Goes into the manifest.
+        compress: Whether to compress each file like its source.
+        lineage: The operations that made the records so far.
+        origin: The dataset that must be unchanged when the files are published; None if that does not matter.
     """
 
     path: str
@@ -100,13 +100,13 @@ class Target:
 
 @dataclass(frozen=True)
 class Origin:
-    """A dataset as it was when something was begun to be made of it, to be told from what is there later.
+    """The state of a dataset when a rewrite began, to detect later changes.
 
     Attributes:
         path: What to open.
         folder: Where the files are.
-        files: Their paths, with what tells them from others.
-        layers: What was changed beside them.
+        files: Their paths, sizes, and digests or modification times.
+        layers: The paths of its overlays.
     """
 
     path: Any
@@ -116,22 +116,22 @@ class Origin:
 
     @classmethod
     def of(cls, path: Any, dataset: Dataset, folder: Path) -> Origin:
-        """Return what a dataset is now."""
+        """Return the current state of a dataset."""
         layers = tuple(path for layer in dataset.sequence.stack.layers for path in layer.paths)
         return cls(path, folder, tuple(map(_facts_of, dataset.shards)), layers)
 
     @contextmanager
     def held(self) -> Iterator[Dataset]:
-        """Keep others from changing the dataset inside the block, and give it as it is now.
+        """Lock the dataset against changes inside the block, and open it again.
 
         Raises:
-            TargetBusyError: Somebody else is changing it.
+            TargetBusyError: Another writer is changing it.
         """
         with changing(self.folder):
             yield open(self.path)
 
     def check(self, now: Dataset, *, layers: bool = True) -> None:
-        """Raise if the files are others than they were, or, with `layers`, what was changed beside them is.
+        """Raise if the files have changed, or, with `layers`, the overlays.
 
         Raises:
             StorageError: They are.
@@ -154,7 +154,7 @@ def _facts_of(file: RecordFile) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class _Making:
-    """What is done to every file. Can be pickled, once for all files that a process makes."""
+    """Makes any of the new files. Can be pickled, once for all files that a process makes."""
 
     records: RecordSequence
     change: Change
@@ -164,7 +164,7 @@ class _Making:
     threads: Workers
 
     def file(self, at: int) -> tuple[int, list[Failure]]:
-        """Make one file, and return how many records it has."""
+        """Make one file, and return its number of records and its failures."""
         file = self.records.files[at]
         failures: list[Failure] = []
         made = self.run.make(
@@ -186,23 +186,23 @@ def run(
     splits: Mapping[str, str] | None = None,
     check: Callable[[Origin, Dataset], None] = Origin.check,
 ) -> tuple[int, list[Failure]]:
-    """Make a file of each file, publish all of them together, and return how many records they have.
+    """Make a new file from each file, publish all together, and return their number of records and the failures.
 
     Args:
         records: The source.
-        change: What is made of it.
-        target: Where it goes.
-        workers: How many files at a time, or an engine that makes them.
-        splits: What the shards made of a file are called, by the file's name.
-        check: Raises if the origin of the target, as it is now, does not go with what was made of it.
+        change: Makes the new records.
+        target: Where they go.
+        workers: How many files to make at a time, or the engine that makes them.
+        splits: The names of the new shards, by the name of the source file.
+        check: Raises if the source has changed so much that the new files no longer fit it.
     """
     count = len(records.files)
     if is_lone_file(given_path(target.path)) and count != 1:
         message = f"{target.path}: one file cannot be made of {count}\n  Give a folder as the target."
         raise StorageError(message, path=target.path)
     at_once = workers_of(workers)
-    # Each writer has a thread for the disk, so that reading and writing go on at the same time in each file. What goes
-    # beside records is too little for that.
+    # Each writer has a thread for the disk, so that reading and writing overlap in each file. Overlays are too small
+    # for that.
     threads: Workers = AUTO if at_once > 1 and target.compress else 1
     run = begin_run(
         target.path,
@@ -230,7 +230,7 @@ def run(
                 try:
                     check(target.origin, now)
                 except RecordKitError:
-                    run.abandon()  # what was made is for what is no longer there
+                    run.abandon()  # the new files are for a source that no longer exists
                     raise
                 run.publish(count)
     except BaseException:
@@ -240,13 +240,13 @@ def run(
 
 
 def _mode_of(records: RecordSequence) -> int | None:
-    """Return the permissions that all files have; None where none is on this machine."""
+    """Return the permissions that all files share; None if none of them is local."""
     paths = [file.local.path for file in records.files if file.local is not None]
     return permissions_of(*paths) if paths else None
 
 
 def lineage_of(dataset: Dataset, operation: str, **arguments: Any) -> list[Mapping[str, Any]]:
-    """Return what has made a dataset, and what is now made of it, bound to its content by digest."""
+    """Return the operations that made a dataset and the new one, bound to its content by a digest."""
     digest = hashlib.blake2b(digest_size=16)
     for file in dataset.shards:
         digest.update(file.digest.encode())
@@ -261,12 +261,12 @@ def lineage_of(dataset: Dataset, operation: str, **arguments: Any) -> list[Mappi
 
 
 def name_of(file: RecordFile) -> str:
-    """Return a file's name in its folder."""
+    """Return the name of a file in its folder."""
     return file.name if file.local is None else file.local.path.name
 
 
 def parts_of(records: RecordSequence, at: int) -> Iterator[RecordRange]:
-    """Yield the records of one file, deleted ones left out."""
+    """Yield the records of one file, without deleted ones."""
     file = records.files[at]
     stream = records.open_stream(file, 0, chunk_bytes=CHUNK_BYTES)
     while (chunk := stream.read()) is not None:

@@ -1,4 +1,4 @@
-"""Diff: in what two datasets differ."""
+"""Diff: the differences between two datasets."""
 
 from ._diff import Diff, diff
 

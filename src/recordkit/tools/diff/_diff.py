@@ -1,8 +1,8 @@
 """Differences between two datasets: in their schemas, and in their records by content or by key.
 
-Records are compared by what their payloads hold, byte for byte or by a 128-bit digest; shards whose digests are known
-and equal are not read. Where the two datasets are the same, nothing is remembered; from the first difference on, 16
-bytes a record are (with keys 32, of all records), and some 80 more a record of them while they are put in order.
+Payloads are compared byte for byte or by a 128-bit digest, and shards with equal digests in their manifests are not
+read. Equal datasets take no memory. From the first difference on, a record takes 16 bytes (with keys 32, for all
+records), and about 80 more while they are sorted.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _STEP: Final = 1024
 
 @dataclass(frozen=True)
 class Group:
-    """Some records: how many, and the first of them.
+    """A number of records, and the first few of them.
 
     Attributes:
-        count: How many there are.
-        examples: Up to ten: keys if there are any; else numbers of records, in pairs where there is one on each side.
+        count: The number of records.
+        examples: Up to ten of them: keys if there are any, otherwise record numbers, in pairs if both sides have one.
     """
 
     count: int = 0
@@ -51,23 +51,23 @@ class Group:
 
 @dataclass(frozen=True)
 class Diff:
-    """What is different between two datasets, a and b. Prints as a few lines.
+    """The differences between two datasets, a and b. Prints as a few lines.
 
     Attributes:
         schema: How b's schema differs from a's.
-        records: How many records each has.
+        records: The number of records of each.
         only_in_a: Records that b does not have.
         only_in_b: Records that a does not have.
-        changed: Records that differ: with keys, those of one key; else those in the same place between the same
-            neighbours.
-        moved: Records that are in both, but in another order: as few as could be moved to get from one to the other
-            (perhaps some more where records come several times).
+        changed: Records that differ: with keys, those with the same key; otherwise those in the same place between the
+            same neighbours.
+        moved: Records in both, but in another order: the fewest that have to move to turn one order into the other
+            (perhaps a few more if records are repeated).
         fields: With keys: the changed records by the fields that differ.
-        stored_otherwise: With keys: how many records have other bytes, but the same values of the fields both have.
-        repeated: With keys: how many records of a, and of b, have the key of an earlier one.
-        on: The fields that are the key.
-        how: What was compared: "digests" of shards, as their manifests have them, without reading the shards, so that
-            damage since they were written is not seen; "records"; or "keys".
+        stored_otherwise: With keys: the number of records whose bytes differ, but not the fields that both have.
+        repeated: With keys: the number of records of a, and of b, that have the key of an earlier one.
+        on: The key fields.
+        how: What was compared: "digests" from the manifests, without reading the shards, so that later damage is not
+            noticed; "records"; or "keys".
     """
 
     schema: tuple[Difference, ...]
@@ -84,7 +84,7 @@ class Diff:
 
     @property
     def same(self) -> bool:
-        """Whether there is no difference. With keys, the order and the bytes of records do not count."""
+        """Whether there are no differences. With keys, the order and the bytes of records do not matter."""
         records = self.only_in_a or self.only_in_b or self.changed or (self.moved and not self.on)
         return not (records or self.schema)
 
@@ -93,17 +93,17 @@ class Diff:
 
 
 def diff(a: Any, b: Any, *, on: str | Sequence[str] | None = None) -> Diff:
-    """Return what is different between two datasets.
+    """Compare two datasets, and return the differences.
 
     Args:
         a: What `rk.open` takes, or a dataset.
-        b: The other.
-        on: The field, or the fields, that tell records apart, such as "id": records of one key are compared field by
-            field. Without it, records are the same if all their bytes are, whatever fields were selected.
+        b: The other dataset.
+        on: The key: a field or several, such as "id". Records with the same key are compared field by field. Without a
+            key, records are equal if all their bytes are, no matter which fields are selected.
 
     Raises:
-        SchemaError: `on` is no field of one value in both.
-        CorruptRecordError: Records are damaged; also where they are skipped, if there are keys.
+        SchemaError: A key is not a field with one value in both.
+        CorruptRecordError: Records are damaged; with keys, even if damage is skipped.
 
     >>> import tempfile, recordkit as rk
     >>> one, other = (tempfile.mkdtemp() + "/numbers.tfrecord" for _ in range(2))
@@ -129,14 +129,14 @@ def diff(a: Any, b: Any, *, on: str | Sequence[str] | None = None) -> Diff:
 
 
 def _same_digests(a: Any, b: Any) -> bool:
-    """Tell whether the digests of all shards say that the records are the same, in the same order."""
+    """Return whether the digests of all shards prove that the records are equal and in the same order."""
     one, other = _digests(a), _digests(b)
     return one is not None and one == other
 
 
 def _digests(dataset: Any) -> list[str] | None:
     shards = [file.shard for file in dataset.shards]
-    # A dataset that shows only some of the records in its files, or has files that no manifest knows, has to be read.
+    # A dataset has to be read if it shows only some records of its files, or if a file is in no manifest.
     if not shards or None in shards or sum(shard.records for shard in shards) != len(dataset):
         return None
     return [shard.digest for shard in shards if shard.records]
@@ -158,7 +158,7 @@ def _by_record(a: Any, b: Any) -> dict[str, Any]:
 
 
 def _digests_from_first_difference(a: Any, b: Any) -> tuple[int, NDArray[Any], NDArray[Any]]:
-    """Return how many records are the same at the start, and digests of the rest of each."""
+    """Return the number of equal records at the start, and digests of the remaining records of each."""
     pairs = zip_longest(a.records(), b.records())
     most, place = max(len(a), len(b)), 0
     for one, other in pairs:
@@ -215,7 +215,7 @@ def _by_key(a: Any, b: Any, on: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _keys_and_content(dataset: Any, on: tuple[str, ...]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return digests of the keys and of the payloads of all records, which are read twice."""
+    """Return digests of the keys and of the payloads of all records. Reads the records twice."""
     keys, content = bytearray(), bytearray()
     total = len(dataset)
     for batch in dataset.select(*on).batch(batch_rows(dataset, total)):
@@ -225,7 +225,7 @@ def _keys_and_content(dataset: Any, on: tuple[str, ...]) -> tuple[NDArray[Any], 
         content += blake2b(payload, digest_size=16).digest()
         _tell(number, total)
     if not len(keys) == len(content) == 16 * total:
-        # Else keys and payloads of different records would be taken for those of one.
+        # Otherwise the keys of some records would be paired with the payloads of others.
         message = (
             f"{total} records, but {len(keys) // 16} keys and {len(content) // 16} payloads could be read\n"
             "  Some are damaged and were skipped: compare without on=, or repair the dataset first."
@@ -251,7 +251,7 @@ def _key_values(dataset: Any, places: NDArray[np.int64], on: tuple[str, ...]) ->
 
 
 class _Changes:
-    """Counts in which fields the records of one key differ."""
+    """Counts the fields in which records with the same key differ."""
 
     def __init__(self, a: Any, b: Any, on: tuple[str, ...]) -> None:
         self._a, self._b, self._on = a, b, on
@@ -262,7 +262,7 @@ class _Changes:
         self._changed_count = self._stored_otherwise = 0
 
     def compare(self, places_a: NDArray[np.int64], places_b: NDArray[np.int64]) -> None:
-        """Compare records whose bytes differ: a batch of them at a time."""
+        """Compare records whose bytes differ, in batches."""
         rows = batch_rows(self._a, len(self._a))
         a, b = self._a.select(*self._names), self._b.select(*self._names)
         for start in range(0, len(places_a), rows):
@@ -299,7 +299,7 @@ def _extend(examples: list[int], places: NDArray[np.int64]) -> None:
 
 
 def _differ(one: Column, other: Column, valid: NDArray[np.bool_], other_valid: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return a mask of the rows that differ; two that are missing do not, nor do two NaN."""
+    """Return a mask of the rows that differ. Two missing values are equal, and so are two NaN."""
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray) and one.shape == other.shape:
         unequal = _unequal(one, other).reshape(len(one), int(np.prod(one.shape[1:]))).any(axis=1)
     else:
@@ -310,7 +310,7 @@ def _differ(one: Column, other: Column, valid: NDArray[np.bool_], other_valid: N
 
 
 def _as_bytes(column: Column) -> Column:
-    """Return text as bytes, so that a field declared as the one equals a field declared as the other."""
+    """Return text as bytes, so that string and bytes fields with the same content are equal."""
     if isinstance(column, Ragged) and isinstance(column.values, BytesColumn):
         return Ragged(_plain_bytes(column.values), column.offsets, column.shapes)
     return _plain_bytes(column) if isinstance(column, BytesColumn) else column

@@ -1,4 +1,4 @@
-"""Matching: which of two sequences of digests are the same, which moved, and which took the place of others."""
+"""Match two sequences of digests: find equal, moved and replaced elements."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def joined(digests: bytearray) -> NDArray[Any]:
 
 
 class Match(NamedTuple):
-    """Which records are in both: a[i] of the one is b[i] of the other, in the order of a."""
+    """The records in both: number a[i] of one is number b[i] of the other, in the order of a."""
 
     a: NDArray[np.int64]
     b: NDArray[np.int64]
@@ -28,7 +28,7 @@ class Match(NamedTuple):
 
 
 def matched(one: NDArray[Any], other: NDArray[Any]) -> Match:
-    """Match equal digests: the first of several equal ones with the first, and so on.
+    """Match equal digests: of several equal ones, the first with the first, and so on.
 
     >>> one, other = (joined(bytearray().join(bytes([n]) * 16 for n in numbers)) for numbers in ([1, 2, 3], [3, 1, 4]))
     >>> match = matched(one, other)
@@ -55,7 +55,7 @@ def matched(one: NDArray[Any], other: NDArray[Any]) -> Match:
 
 
 def _in_order(places: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return a mask of the longest part that rises: what need not be moved."""
+    """Return a mask of a longest increasing subsequence: the elements that need not move."""
     if (places[1:] > places[:-1]).all():
         return np.ones(len(places), np.bool_)
     ends: list[int] = []  # the least last place of a rising part of each length
@@ -74,7 +74,7 @@ def _in_order(places: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 def replaced(match: Match) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return those only in a and only in b that stand in the same place between records that did not move."""
+    """Pair elements only in a with elements only in b that are in the same gap between unmoved ones."""
     kept = ~match.moved
     gap_a = np.searchsorted(match.a[kept], match.only_a)
     gap_b = np.searchsorted(match.b[kept], match.only_b)
@@ -85,6 +85,6 @@ def replaced(match: Match) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def _numbered(gaps: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return a number for each element that tells its gap and its place in it; gaps are in order."""
+    """Return a number for each element that encodes its gap and its place there. Gaps are in order."""
     nth = np.arange(len(gaps)) - np.searchsorted(gaps, gaps)
     return gaps << 32 | nth

@@ -1,4 +1,4 @@
-"""Fields: new ones for records that are there, beside them or baked into new files."""
+"""Add fields to existing records: as an overlay, or baked into new files."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ if TYPE_CHECKING:
 
     from ._bound import Bound, OnError
 
-_STEP = 8192  # records at a time, where the base is not read
-_FEW = 1 << 16  # records in a file, of which threads would wait for each other longer than they work
+_STEP = 8192  # records at a time, if the existing records are not read
+_FEW = 1 << 16  # records in a file: with fewer, threads wait for each other longer than they work
 
 
 @dataclass(frozen=True)
 class Changed:
-    """What was made.
+    """The report of a tool that changes a dataset.
 
     Attributes:
-        path: The new dataset, or the layer beside the old one.
-        records: How many records it has.
-        fields: The fields that were added, changed or taken away.
-        failures: Records whose value could not be made and is missing.
+        path: The new dataset, or the overlay of the old one.
+        records: The number of records in it.
+        fields: The fields that were added, changed or dropped.
+        failures: Records whose value is missing because a function failed.
     """
 
     path: str
@@ -91,26 +91,28 @@ def add_fields(
 ) -> Changed:
     """Add fields to the records of a dataset.
 
-    Without `out` nothing is rewritten: the new fields go into files of their own, which `recordkit.open` reads beside
-    the records. With `out`, new files are written that have everything in them; all else in a record is copied byte for
-    byte. Either way it is there whole or not at all; a run that broke off goes on where it was when called again.
+    Without `out` nothing is rewritten: the new fields go into an overlay, files of their own that `recordkit.open`
+    reads together with the records. With `out`, new files hold both, and everything else in a record is copied byte for
+    byte. Either way the result appears complete or not at all. To resume an interrupted run, call it again.
 
     Args:
         path: The dataset, as `recordkit.open` takes it.
-        fields: A source for each name: a `Computed` function, a `Joined` table, an array or list with a value a record,
-            a constant, another dataset with its records in the same order; or a pair of a type and one of the last.
-        out: A new dataset to write.
-        overlay: Where to keep the new fields, for data that may not be written to: pass it to
-            `recordkit.open(path, overlays=[...])`. By default beside the records.
-        replace: Whether fields that are there may be replaced.
-        workers: How many files to make at a time; `recordkit.Processes(n)` for functions that keep Python busy.
+        fields: A source for each name: a `Computed` function, a `Joined` table, an array or list with a value for each
+            record, a constant, or another dataset with its records in the same order. A pair of a type and one of the
+            last three declares the type.
+        out: The new dataset to write.
+        overlay: A folder for the new fields, for data that is read-only: pass it to
+            `recordkit.open(path, overlays=[...])`. By default the overlay is kept with the records.
+        replace: Whether to replace existing fields.
+        workers: The number of files to make at a time; `recordkit.Processes(n)` for slow Python functions. Or an engine
+            that runs in this process or in its children.
         on_error: `"skip"` leaves the field missing where a function fails, if its type ends in `?`.
-        resume: Go on with a run that broke off. False to start again.
-        overwrite: Replace `out` or `overlay` if it is there.
-        sync: Whether all of it is on the disk when this returns.
+        resume: Whether to continue an interrupted run. False starts again.
+        overwrite: Whether to replace an existing `out` or `overlay`.
+        sync: Whether the result is on the disk when this returns.
 
     Raises:
-        SchemaError: A field is there already, a value does not fit, or a function failed; with file, record and field.
+        SchemaError: A field already exists, a value does not fit, or a function failed; with file, record and field.
 
     >>> import tempfile, recordkit as rk
     >>> path = tempfile.mkdtemp() + "/train"
@@ -182,7 +184,7 @@ def _path_of(layer: Layer | None) -> Path | None:
 
 
 def _token(source: Any) -> str | None:
-    """Return what tells values that were handed over from others, so that a run is not gone on with others; or None."""
+    """Fingerprint the values, so that resuming with different ones is refused; None for values of other kinds."""
     if isinstance(source, tuple) and len(source) == 2:
         source = source[1]
     if isinstance(source, np.ndarray) and source.dtype != np.object_ and not isinstance(source, np.memmap):
@@ -199,7 +201,7 @@ def _shard_name(name: str) -> str:
 
 
 def _replaced(schema: Schema, new: Schema, *, replace: bool, path: str) -> tuple[str, ...]:
-    """Return which of the fields that are there the new ones take the place of."""
+    """Return the existing fields that the new ones replace."""
     taken = {feature: name for name in schema.names for feature in schema.wire_names(name)}
     clashes = {taken[feature]: name for name in new.names for feature in new.wire_names(name) if feature in taken}
     for old, name in clashes.items():
@@ -211,7 +213,7 @@ def _replaced(schema: Schema, new: Schema, *, replace: bool, path: str) -> tuple
 
 
 def splits_of(dataset: Dataset) -> dict[str, str]:
-    """Return the split that each file belongs to, by its name; nothing where there is only one."""
+    """Return the split of each file, by the file's name; nothing if there is only one split."""
     named = {path.name: split for split, paths in dataset.splits.items() for path in paths}
     names = {}
     for file in dataset.shards:
@@ -225,7 +227,7 @@ def splits_of(dataset: Dataset) -> dict[str, str]:
 
 
 def layer_folder(dataset: Dataset, name: str, *, sync: bool = True) -> Path:
-    """Return where the next layer of a dataset goes.
+    """Return the folder for the next layer of a dataset.
 
     Raises:
         StorageError: Its files are in several folders, or not on this machine.
@@ -240,10 +242,10 @@ def layer_folder(dataset: Dataset, name: str, *, sync: bool = True) -> Path:
 
 
 def folder_of(dataset: Dataset) -> Path:
-    """Return the folder that has the files of a dataset.
+    """Return the folder of the files of a dataset.
 
     Raises:
-        StorageError: They are in several, or not on this machine.
+        StorageError: They are in several folders, or not on this machine.
     """
     folders = {file.local.path.parent for file in dataset.shards if file.local is not None}
     if len(folders) != 1:
@@ -257,7 +259,7 @@ def folder_of(dataset: Dataset) -> Path:
 
 @contextmanager
 def _advising(folder: Path) -> Iterator[None]:
-    """Let an error about data that may not be written to say what to do."""
+    """Add advice to an error about read-only data."""
     try:
         yield
     except StorageError as error:
@@ -268,7 +270,7 @@ def _advising(folder: Path) -> Iterator[None]:
 
 
 def origin_of(path: Any, dataset: Dataset, out: Any) -> _rewrite.Origin | None:
-    """Return what has to stay as it is while a new dataset is made: the source, if that is to be replaced by it."""
+    """Return the state of the source if the new dataset replaces it, so that it must not change meanwhile."""
     files = [file.local.path for file in dataset.shards if file.local is not None]
     places = {os.path.realpath(place) for file in files for place in (file, file.parent)}
     if os.path.realpath(given_path(out)) not in places:
@@ -277,16 +279,16 @@ def origin_of(path: Any, dataset: Dataset, out: Any) -> _rewrite.Origin | None:
 
 
 def place_of(path: Any) -> Any:
-    """Return where a link to a lone file leads: changes are kept with the file itself. Other paths stay as they are."""
+    """Resolve a link to a lone file, since overlays are kept with the file itself. Return other paths unchanged."""
     return file_to_change(given_path(path, pattern=True)) if isinstance(path, str | os.PathLike) else path
 
 
 @contextmanager
 def changing_dataset(path: Any) -> Iterator[Dataset]:
-    """Keep others from changing a dataset inside the block, and give it as it is.
+    """Lock a dataset against changes inside the block, and open it.
 
     Raises:
-        TargetBusyError: Somebody else is changing it, and was not done in time.
+        TargetBusyError: Another writer is changing it, and did not finish in time.
     """
     path = place_of(path)
     if isinstance(path, str | os.PathLike):
@@ -305,12 +307,12 @@ def _as_folder(overlay: str | os.PathLike[str]) -> Path:
 
 @dataclass(frozen=True)
 class Adding:
-    """New fields of records, alone or with all that was there.
+    """A change that makes new fields, alone or together with the existing records.
 
     Attributes:
-        replaced: Fields that are taken out for them.
-        replace: Whether that goes for features too that show only when a record is rewritten.
-        bake: Whether the records come along.
+        replaced: Existing fields to drop.
+        replace: Whether to also drop features of the same names that no schema lists.
+        bake: Whether to write the whole records.
     """
 
     bound: tuple[Bound, ...]
@@ -322,7 +324,7 @@ class Adding:
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The fields of the records that are needed."""
+        """The fields of the records that the sources read."""
         return tuple(dict.fromkeys(name for source in self.bound for name in source.reads))
 
     def chunks(self, records: RecordSequence, at: int, failures: list[Failure]) -> Iterator[Chunk]:
@@ -357,7 +359,7 @@ class Adding:
             first += count
 
     def _living(self, records: RecordSequence, at: int, failures: list[Failure]) -> Iterator[Chunk]:
-        """The new fields of the records that are seen, many at a time, where values do not depend on the records."""
+        """Yield the new fields of all visible records, in large chunks, if the values do not depend on the records."""
         file, first = records.files[at], self._first_of(records, at)
         deleted = records.stack.deleted(file)
         count = living(deleted, file.count)
@@ -366,7 +368,7 @@ class Adding:
             yield self._encoded(first + start, numbers, file.name, None, failures)
 
     def _beside(self, records: RecordSequence, at: int, failures: list[Failure]) -> Iterator[Chunk]:
-        """The new fields of all records that stand in the file, with nothing in those that were deleted."""
+        """Yield the new fields of all records in the file; those of deleted records are empty."""
         making = decoder_for(records.own_schema or Schema({}), records.stack, self.reads)
         file, first = records.files[at], self._first_of(records, at)
         stream = records.open_stream(file, 0, chunk_bytes=_rewrite.CHUNK_BYTES)
@@ -379,7 +381,7 @@ class Adding:
             first += count
 
     def _unread(self, records: RecordSequence, at: int, failures: list[Failure]) -> Iterator[Chunk]:
-        """The same, where values do not depend on the records: these are not read."""
+        """Yield the same without reading the records, if the values do not depend on them."""
         file, first = records.files[at], self._first_of(records, at)
         deleted = records.stack.deleted(file)
         for start in range(0, file.count, _STEP):
@@ -391,14 +393,14 @@ class Adding:
     def _encoded(
         self, first: int, numbers: NDArray[np.int64], path: str | None, batch: Batch | None, failures: list[Failure]
     ) -> Chunk:
-        """Return the new fields of consecutive records of the dataset, as records.
+        """Encode the new fields of consecutive records of the dataset.
 
         Args:
-            first: The number of the first in the dataset.
+            first: The number of the first record in the dataset.
             numbers: Their numbers in their file.
-            path: That file.
-            batch: The fields that they have.
-            failures: Is given what was skipped.
+            path: Their file.
+            batch: Their existing fields.
+            failures: Collects what was skipped.
         """
         count = len(numbers)
         if not count:
@@ -426,7 +428,7 @@ class Adding:
 def fitting(
     source: Bound, first: int, column: Any, valid: NDArray[np.bool_] | None, failures: list[Failure]
 ) -> tuple[Any, NDArray[np.bool_] | None]:
-    """Return values with those left out that are not of the declared type."""
+    """Leave out the values that do not fit the declared type."""
     schema, count = Schema({source.name: source.field}), len(column)
     masks = {} if valid is None else {source.name: valid}
     try:
@@ -447,7 +449,7 @@ def fitting(
 
 
 def named(error: SchemaError, path: str | None, numbers: NDArray[np.int64], row: int | None) -> SchemaError:
-    """Return an error about one of some records with its file and its number there."""
+    """Return an error about one of these records with its file, and its number there."""
     words, record, where = error.summary, None if row is None else int(numbers[row]), error.where
     place = record_place(path, record)
     if row is not None:
@@ -462,7 +464,7 @@ def named(error: SchemaError, path: str | None, numbers: NDArray[np.int64], row:
 
 
 class _Slices:
-    """Records that come in chunks of one size, and are wanted in others."""
+    """Regroups records from chunks of one size into others."""
 
     def __init__(self, chunks: Iterator[Chunk]) -> None:
         self._chunks = chunks
@@ -483,7 +485,7 @@ class _Slices:
 
 
 def _spread(made: Chunk, part: RecordRange, first: int, count: int) -> Chunk:
-    """Return as many records as there are in the file, empty ones in the place of those that are not seen."""
+    """Return a record for each record in the file, with empty ones in place of deleted records."""
     if len(made) == count:
         return made
     places = np.full(count, len(made), np.uint64)
@@ -492,5 +494,5 @@ def _spread(made: Chunk, part: RecordRange, first: int, count: int) -> Chunk:
 
 
 def names_given(names: Sequence[str] | str) -> tuple[str, ...]:
-    """Return names that were given one by one or alone."""
+    """Return the names as a tuple; a single string is one name."""
     return (names,) if isinstance(names, str) else tuple(names)

@@ -1,4 +1,4 @@
-"""Bound: what a source of values becomes once it is known which dataset it is for."""
+"""Bound sources: sources of values that were checked for one dataset."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class RowSpan:
 
     Attributes:
         first: The number of the first one in the dataset.
-        count: How many there are.
-        batch: Their fields; a source looks at those in its `reads`, and needs no batch if there are none.
-        on_error: What to do if a function fails: `"skip"` leaves the field missing, if it may be.
+        count: The number of records.
+        batch: Their fields. A source uses those in its `reads`, and needs no batch if there are none.
+        on_error: What to do if a function fails: `"skip"` leaves the field missing, if it is optional.
         failures: Collects what was skipped.
     """
 
@@ -40,12 +40,12 @@ class RowSpan:
 
 
 class Bound(Protocol):
-    """A source made ready for one dataset. Can be pickled if what the user gave can.
+    """A source that was checked for one dataset. Can be pickled if the user's source can.
 
     Attributes:
         name: The new field's name.
         field: Its type.
-        reads: The fields of the dataset that its values are made of.
+        reads: The fields of the dataset that it needs.
     """
 
     @property
@@ -61,7 +61,7 @@ class Bound(Protocol):
 
 
 def one_field(name: str, dtype: Any) -> AnyField:
-    """Return the type that was declared for a new field; errors name the field."""
+    """Return the declared type of a new field; errors name the field."""
     fields = Schema({name: dtype}).fields
     if name not in fields:
         message = f"{name}: a new field has one type, found a dict\n  Give each of its fields a source of its own."
@@ -70,7 +70,7 @@ def one_field(name: str, dtype: Any) -> AnyField:
 
 
 def value_mask(column: Any, field: AnyField) -> NDArray[np.bool_] | None:
-    """Return where a list has a value; None stays for the schema to refuse, if none may be missing."""
+    """Return a mask of the values in a list that are not None; None if the field is not optional."""
     listed = isinstance(column, list | tuple) or (isinstance(column, np.ndarray) and column.dtype == np.object_)
     if not listed or not field.optional:
         return None

@@ -1,4 +1,4 @@
-"""Computed: the values of a new field, made by a function of the user's from the fields there are."""
+"""Computed fields: the user's function makes the values from existing fields."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _TOLD_EVERY = 0.1  # seconds, of what a function takes for many rows
 
 @dataclass(frozen=True, eq=False)
 class Computed:
-    """Values for a new field that a function makes of the fields there are.
+    """Values for a new field, computed by a function from existing fields.
 
     Args:
         dtype: The type of the new field: text of the schema language, a `Field`, an `Array` or a `TensorProto`.
-        fn: Takes a row, a dict of the fields in `reads`, and returns a value, or None where it is missing.
+        fn: Takes a row, a dict of the fields in `reads`, and returns a value, or None if it is missing.
         reads: The fields that the function needs; the others are not decoded. None for all.
-        batched: `fn` takes a `Batch` of many records instead, and returns a column of as many rows: an array, a list, a
-            `Ragged` or a `BytesColumn`. What it returns for a record must not depend on the others.
+        batched: `fn` takes a `Batch` of records instead, and returns a column with as many rows: an array, a list, a
+            `Ragged` or a `BytesColumn`. Its value for a record must not depend on the other records.
 
     >>> Computed("int64", lambda row: len(row["text"]), reads=["text"]).reads
     ('text',)
@@ -55,7 +55,7 @@ class Computed:
 
 
 def bind_computed(name: str, source: Computed, schema: Schema | None) -> Bound:
-    """Return a `Computed` made ready for one dataset."""
+    """Check a `Computed` for one dataset."""
     field = one_field(name, source.dtype)
     if not callable(source.fn):
         message = f"{name}: expected a function, found {type(source.fn).__name__}\n  Computed(dtype, fn, reads=[...])."
@@ -82,7 +82,7 @@ def _check_reads(name: str, reads: Sequence[str], schema: Schema) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _OfFunction:
-    """The values that a function makes of each row, or of a batch."""
+    """The values that a function returns for each row, or for a batch."""
 
     name: str
     field: AnyField
@@ -92,7 +92,7 @@ class _OfFunction:
 
     def values(self, rows: RowSpan) -> tuple[Any, NDArray[np.bool_] | None]:
         if not rows.count:
-            return [], None  # a function of the user's need not think of this
+            return [], None  # so that the user's function never gets an empty batch
         batch = Batch({}, rows.count) if rows.batch is None else only(rows.batch, self.reads)
         make = self._of_batch if self.batched else self._of_rows
         column = make(rows.first, batch, rows.on_error, [] if rows.failures is None else rows.failures)
@@ -104,7 +104,7 @@ class _OfFunction:
             if (now := time.monotonic()) - told > _TOLD_EVERY:
                 told = now
                 progress.step(f"computing {self.name}", number, len(batch), "values")
-            row = batch.row(number)  # what is wrong with the data is not the function's fault
+            row = batch.row(number)  # outside `try`: damaged data is not the function's fault
             try:
                 value = self.fn(row)
             except Exception as error:
@@ -126,7 +126,7 @@ class _OfFunction:
                 return [None] * len(batch)
         else:
             return self._checked(column, len(batch))
-        # Only records that fail by themselves are left out: by halves, since few will.
+        # Leave out only the records that fail by themselves. Few do, so halve the batch to find them.
         half = len(batch) // 2
         values = list(self._of_batch(first, cut_batch(batch, 0, half), on_error, failures))
         rest = cut_batch(batch, half, len(batch) - half)
@@ -147,7 +147,7 @@ class _OfFunction:
         raise SchemaError(message, field=self.name, expected=f"{count} rows", found=found)
 
     def _raise_unless_skipped(self, error: Exception, first: int, count: int, on_error: OnError) -> None:
-        """Raise what says where the function failed, caused by what it raised."""
+        """Raise an error that says where the function failed, caused by its exception."""
         if on_error == "skip" and self.field.optional:
             return
         where = f"record {first}" if count == 1 else f"records {first} to {first + count - 1}"
@@ -159,7 +159,7 @@ class _OfFunction:
 
 
 def words_of(error: Exception) -> str:
-    """Return an exception in one line, short enough not to be a payload."""
+    """Return an exception in one line, too short to print a payload."""
     text = headline_of(error)
     text = text if len(text) <= 200 else f"{text[:200]}..."
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

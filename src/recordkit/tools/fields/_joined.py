@@ -1,4 +1,4 @@
-"""Joined: the values of a new field, looked up in a table by a key that the records have."""
+"""Joined fields: the values come from a table, looked up by a key field."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ class Joined:
     """Values for a new field, looked up in a table by a key.
 
     Args:
-        table: The path of a Parquet, CSV or Arrow file, a pandas or polars data frame, a table of Arrow's, a `Dataset`,
-            or a dict of columns. Files and Arrow's tables need pyarrow. Every key may be there only once.
-        on: A field of the records that is a column of the table, too; or a pair of both names. Integers or strings.
-        column: The column that holds the values; by default that of the new field's name.
-        default: The value for records whose key is not in the table. Without one, and with a type that does not end in
-            `?`, such a record is an error.
-        dtype: The type of the new field; by default what the table has. Where it ends in `?`, nulls, which in pandas
-            are NaN too, are missing values.
+        table: The path of a Parquet, CSV or Arrow file, a pandas or polars data frame, an Arrow table, a `Dataset`, or
+            a dict of columns. Files and Arrow tables need pyarrow. Each key may occur only once.
+        on: A field of the records that is also a column of the table, or a pair of both names. Integers or strings.
+        column: The column with the values; by default the one with the new field's name.
+        default: The value for records whose key is not in the table. Without a default, such a record is an error,
+            unless the type ends in `?`.
+        dtype: The type of the new field; by default that of the column. If it ends in `?`, nulls (and NaN in pandas)
+            are missing values.
 
     >>> heights = {"person": ["ada", "grace"], "height": [165, 168]}
     >>> Joined(heights, on=("name", "person"), default=0)
@@ -76,7 +76,7 @@ class Joined:
 
 
 def bind_joined(name: str, source: Joined, schema: Schema | None) -> BoundJoined:
-    """Return a `Joined` made ready for one dataset: its table read, its keys checked and put in order."""
+    """Check a `Joined` for one dataset: read its table, and check and sort its keys."""
     key, key_column = _pair(name, source.on)
     key_field = _key_field(name, key, schema)
     declared = None if source.dtype is None else one_field(name, source.dtype)
@@ -144,7 +144,7 @@ def _check_nulls(name: str, column: str, keys: Filled, values: Filled, typed: An
 
 
 def _otherwise(name: str, typed: AnyField, source: Joined, values: Filled) -> tuple[Column | None, bool]:
-    """Return the row for records without a match, None if there may be none, and whether it is a value."""
+    """Return the row for records without a match, None if each needs a match, and whether the row is a value."""
     if source.default is _NOT_GIVEN or source.default is None:
         if source.default is None and not typed.optional:
             message = f"{name}: default=None needs a type that ends in ?\n  Declare {or_optional(typed)}."
@@ -158,7 +158,7 @@ def _otherwise(name: str, typed: AnyField, source: Joined, values: Filled) -> tu
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BoundJoined:
-    """A join that is ready to give the values of records. See `recordkit.tools.fields._bound.Bound`."""
+    """A join that was checked for one dataset."""
 
     name: str
     field: AnyField
@@ -243,15 +243,15 @@ def _shown(key: Any) -> str:
 
 
 class _IntegerKeys(NamedTuple):
-    """Integer keys in order, and the row of each."""
+    """Sorted integer keys, and the row of each."""
 
     ordered: NDArray[Any]
     rows: NDArray[np.int64]
 
     @classmethod
     def of(cls, keys: NDArray[Any]) -> tuple[_IntegerKeys, list[int]]:
-        """Return the index of keys, and those that are there more than once."""
-        # int64 if it holds them, so that comparing with most datasets' keys needs no look at signs.
+        """Return the index of the keys, and the repeated keys."""
+        # int64 if possible, so that comparing with the keys of most datasets needs no check of signs.
         fits = keys.dtype != np.uint64 or not len(keys) or int(keys.max()) < 2**63
         keys = keys.astype(np.int64 if fits else np.uint64, copy=False)
         rows = np.argsort(keys, kind="stable")
@@ -260,10 +260,10 @@ class _IntegerKeys(NamedTuple):
         return cls(ordered, rows), repeats.tolist()
 
     def places(self, keys: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the row of each key, -1 where there is none."""
+        """Return the row of each key; -1 if there is none."""
         if not len(self.ordered):
             return np.full(len(keys), -1, np.int64)
-        # NumPy would compare int64 with uint64 as floats, and find what is not there.
+        # NumPy compares int64 with uint64 as floats, which finds keys that do not exist.
         wanted = keys.astype(self.ordered.dtype, copy=False)
         at = np.minimum(np.searchsorted(self.ordered, wanted), len(self.ordered) - 1)
         found = self.ordered[at] == wanted
@@ -279,7 +279,7 @@ class _ByteKeys(NamedTuple):
 
     @classmethod
     def of(cls, keys: BytesColumn) -> tuple[_ByteKeys, list[Any]]:
-        """Return the index of keys, and those that are there more than once."""
+        """Return the index of the keys, and the repeated keys."""
         values = _byte_strings(keys)
         rows = dict(zip(values, range(len(values)), strict=True))
         if len(rows) == len(values):
@@ -288,12 +288,12 @@ class _ByteKeys(NamedTuple):
         return cls(rows), [key.decode() if keys.text else key for key in repeats]
 
     def places(self, keys: BytesColumn) -> NDArray[np.int64]:
-        """Return the row of each key, -1 where there is none."""
+        """Return the row of each key; -1 if there is none."""
         return np.fromiter(map(self.rows.get, _byte_strings(keys), repeat(-1)), np.int64, len(keys))
 
 
 def _byte_strings(column: BytesColumn) -> list[bytes]:
-    # One copy of all, then slices of it: several times faster than a value at a time from the array.
+    # One copy, then slices of it: several times faster than taking values from the array one by one.
     offsets = column.offsets
     data = column.data[offsets[0] : offsets[-1]].tobytes()
     ends = (offsets - offsets[0]).tolist()

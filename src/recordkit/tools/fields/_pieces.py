@@ -1,4 +1,4 @@
-"""Pieces: rows of columns, cut out, repeated, or taken from here and there, at a cost that is theirs alone."""
+"""Cut, repeat and pick rows of columns, at a cost that depends on those rows alone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def cut(column: Any, first: int, count: int) -> Any:
-    """Return rows [first, first + count) of a column or a list, at a cost that does not grow with the rest of it.
+    """Return rows [first, first + count) of a column or a list, without touching the others.
 
     >>> cut(BytesColumn.of(["ada", "grace", "edsger"]), 1, 2).to_list()
     ['grace', 'edsger']
@@ -43,7 +43,7 @@ def cut(column: Any, first: int, count: int) -> Any:
 
 
 def cut_batch(batch: Batch, first: int, count: int) -> Batch:
-    """Return rows [first, first + count) of a batch; columns are cut when they are asked for."""
+    """Return rows [first, first + count) of a batch. Columns are cut on first access."""
     columns = {name: partial(_cut_column, batch, name, first, count) for name in batch.names}
     return Batch(columns, count, {name: batch.valid(name)[first : first + count] for name in batch.names})
 
@@ -53,20 +53,20 @@ def _cut_column(batch: Batch, name: str, first: int, count: int) -> Any:
 
 
 def only(batch: Batch, names: tuple[str, ...]) -> Batch:
-    """Return a batch of these columns, in this order, made when they are asked for."""
+    """Return a batch of these columns, in this order, made on first access."""
     columns = {name: partial(batch.__getitem__, name) for name in names}
     return Batch(columns, len(batch), {name: batch.valid(name) for name in names})
 
 
 def repeated(row: Column, count: int) -> Column:
-    """Return a column of one row as one of `count` equal rows; of an array it is a view."""
+    """Repeat a column of one row `count` times; an array becomes a view."""
     if isinstance(row, np.ndarray):
         return np.broadcast_to(row, (count, *row.shape[1:]))
     return rows_at(row, np.zeros(count, np.int64))
 
 
 def rows_at(column: Column, rows: NDArray[np.int64]) -> Column:
-    """Return the rows with these numbers, at a cost that does not grow with the rest of the column.
+    """Return the rows with these numbers, without touching the others.
 
     >>> rows_at(BytesColumn.of(["ada", "grace", "edsger"]), np.array([2, 0, 2])).to_list()
     ['edsger', 'ada', 'edsger']
@@ -92,7 +92,7 @@ def rows_at(column: Column, rows: NDArray[np.int64]) -> Column:
 
 
 def _runs(ends: NDArray[np.int64], rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return where the runs of rows start, and where they lie once they are put end to end."""
+    """Return where the runs of rows start, and where they are once they are joined."""
     starts = ends[rows]
     offsets = np.zeros(len(rows) + 1, np.int64)
     np.cumsum(ends[rows + 1] - starts, out=offsets[1:])
@@ -107,13 +107,13 @@ def _each(starts: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.i
 def _bytes_at(data: NDArray[np.uint8], starts: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.uint8]:
     if offsets[-1] <= 64 * len(starts):
         return data[_each(starts, offsets)]
-    # Long ones: a copy each costs less than a place for each byte.
+    # For long values, copying each one costs less than an index for each byte.
     lengths = np.diff(offsets).tolist()
     return np.concatenate([data[at : at + length] for at, length in zip(starts.tolist(), lengths, strict=True)])
 
 
 def one_row(name: str, field: AnyField, value: Any) -> Column:
-    """Return a value of a field as a column of one row, as it would be read back.
+    """Return a value of a field as a column of one row, just as a reader returns it.
 
     Raises:
         SchemaError: It does not fit the field.
@@ -128,7 +128,7 @@ def one_row(name: str, field: AnyField, value: Any) -> Column:
 
 
 def blank_row(column: Column) -> Column:
-    """Return one row of nothing in particular that fits among those of a column."""
+    """Return one row with an arbitrary value that fits a column."""
     if isinstance(column, Ragged):
         deeper = len(column.offsets) - 1
         levels = [np.zeros(2, np.int64), *[np.zeros(1, np.int64)] * deeper]
@@ -142,7 +142,7 @@ def blank_row(column: Column) -> Column:
 
 
 def taken(column: Column, places: NDArray[np.int64], otherwise: Column) -> Any:
-    """Return the rows at `places`, and the one row of `otherwise` where a place is negative.
+    """Return the rows at `places`, with the one row of `otherwise` for negative places.
 
     >>> taken(np.array([7, 8]), np.array([1, -1, 0]), np.array([5]))
     array([8, 5, 7])
@@ -160,7 +160,7 @@ def taken(column: Column, places: NDArray[np.int64], otherwise: Column) -> Any:
 
 
 def _stacked(column: Column, row: Column) -> Column | None:
-    """Return a column with one more row; None if they are not alike, and only a list could hold both."""
+    """Return a column with one more row; None if only a list could hold both."""
     if isinstance(column, np.ndarray) and isinstance(row, np.ndarray):
         return _stacked_arrays(column, row) if column.shape[1:] == row.shape[1:] else None
     if isinstance(column, BytesColumn) and isinstance(row, BytesColumn):
@@ -177,7 +177,7 @@ def _stacked(column: Column, row: Column) -> Column | None:
 def _stacked_arrays(column: NDArray[Any], row: NDArray[Any]) -> NDArray[Any]:
     with np.errstate(all="ignore"):
         same = row.astype(column.dtype)
-    # In the type of the column if it holds the row exactly: int64 and uint64 have only float64 in common.
+    # Use the column's type if it holds the row exactly: the common type of int64 and uint64 is float64.
     exact = same.dtype == row.dtype or np.array_equal(same.astype(row.dtype), row)
     return np.concatenate([column, same if exact else row])
 
@@ -205,7 +205,7 @@ def _end_to_end(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.
 
 
 def optional_field(field: AnyField) -> AnyField:
-    """Return the same field, which may be missing.
+    """Return the field as an optional one.
 
     >>> optional_field(Field("float32[3]", lossy=True))
     Field('float32[3]?', lossy=True)
@@ -218,7 +218,7 @@ def optional_field(field: AnyField) -> AnyField:
 
 
 def or_optional(field: AnyField) -> str:
-    """Return how to write the type of a field that may be missing.
+    """Return the type of an optional field, as users write it.
 
     >>> or_optional(Field("int64"))
     "'int64?'"

@@ -1,8 +1,8 @@
 """Sources: where the values of new fields come from.
 
-A source is what a user hands to `add_fields` for a name. `bind` checks all of it that can be known before a record is
-read, and returns a `Bound`: something that gives the values of consecutive records, in any order, in any process.
-Whether values fit the declared type is for the schema to say, when they are written.
+A source is what a user passes to `add_fields` for a name. `bind` checks everything that can be known before a record is
+read, and returns a `Bound`, which returns the values of any span of records, in any order and any process. Whether
+values fit the declared type is checked by the schema when they are written.
 """
 
 from __future__ import annotations
@@ -53,17 +53,17 @@ class Aligned:
 
 
 def bind(name: str, source: Any, schema: Schema | None, records: int) -> Bound:
-    """Return a source made ready for one dataset.
+    """Check a source for one dataset.
 
     Args:
         name: The new field's name.
-        source: A `Computed`, a `Joined`, an `Aligned`, a dataset, an array or list with a value a record, one value for
-            all records, or a pair of a type and one of the last three.
-        schema: What the dataset has; None if its records have no fields.
-        records: How many records it has.
+        source: A `Computed`, a `Joined`, an `Aligned`, a dataset, an array or list with a value for each record, one
+            value for all records, or a pair of a type and one of the last three.
+        schema: The schema of the dataset; None if its records have no fields.
+        records: The number of records.
 
     Raises:
-        SchemaError: The source cannot give values for this dataset.
+        SchemaError: The source does not fit this dataset.
 
     >>> bound = bind("height", ("float32", [1.5, 2.5, 3.5]), None, 3)
     >>> bound.field, bound.reads, bound.values(RowSpan(1, 2))
@@ -84,7 +84,7 @@ def bind(name: str, source: Any, schema: Schema | None, records: int) -> Bound:
 
 
 def _declared(name: str, source: Any) -> tuple[AnyField | None, Any]:
-    """Return the type and the values of a pair; no type if there is only a source."""
+    """Split a pair of type and source; the type is None if there is only a source."""
     if not isinstance(source, tuple):
         return None, source
     if len(source) != 2 or not isinstance(source[0], str | Field | Array | TensorProto):
@@ -103,7 +103,7 @@ def _declared(name: str, source: Any) -> tuple[AnyField | None, Any]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _OfColumn:
-    """The values of an array, a list or a column, which is cut and never copied whole."""
+    """The values of an array, a list or a column, which is sliced and never copied as a whole."""
 
     name: str
     field: AnyField
@@ -119,7 +119,7 @@ class _OfColumn:
         return column, None if valid.all() else valid
 
     def __getstate__(self) -> dict[str, Any]:
-        # Another process maps the file itself; its bytes do not go through a pipe.
+        # Another process maps the file itself, so its bytes need not be sent.
         column = self._column
         whole = isinstance(column, np.memmap) and isinstance(column.base, mmap.mmap)
         mapped = whole and column.filename is not None and column.mode != "c" and column.flags.c_contiguous
@@ -131,7 +131,7 @@ class _OfColumn:
 
 
 class _Mapped(NamedTuple):
-    """Where the bytes of a memory-mapped array are."""
+    """The file, and the place in it, of a memory-mapped array."""
 
     path: str
     dtype: np.dtype[Any]
@@ -156,7 +156,7 @@ def _bind_column(name: str, source: Any, declared: AnyField | None, records: int
 
 
 def _as_column(name: str, source: Any) -> Filled:
-    """Return a source as something to cut."""
+    """Return a source as a column that can be sliced."""
     if isinstance(source, np.ma.MaskedArray):
         message = f"{name}: found a masked array\n  Give a list with None where a value is missing, or .filled(...)."
         raise SchemaError(message, field=name)
@@ -166,7 +166,7 @@ def _as_column(name: str, source: Any) -> Filled:
     if is_arrow(source) and not hasattr(source, "columns"):
         return series_column(source, name, name)
     if numpy_like and hasattr(source, "__getitem__"):
-        return Filled(source, None)  # such as h5py's and zarr's, read as they are cut
+        return Filled(source, None)  # arrays of h5py and zarr, for example, which are read when sliced
     if isinstance(source, Sequence):
         return Filled(source, None)  # type: ignore[arg-type]
     if hasattr(source, "__array__") and not hasattr(source, "columns"):
@@ -198,7 +198,7 @@ def _check_length(name: str, found: int, declared: AnyField | None, column: Any,
 def _field_of(name: str, column: Any) -> AnyField:
     dtype = getattr(column, "dtype", None)
     if isinstance(dtype, np.dtype) and dtype != np.object_:
-        column = np.empty((0, *column.shape[1:]), dtype)  # its type is all there is to know; it may be on a disk
+        column = np.empty((0, *column.shape[1:]), dtype)  # only the type matters, and the values may be on disk
     return Schema.of_columns({name: column}).fields[name]
 
 
@@ -214,7 +214,7 @@ def _is_single(source: Any) -> bool:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _OfValue:
-    """One value for every record; without one, the field is missing everywhere."""
+    """One value for every record; None if the field is missing everywhere."""
 
     name: str
     field: AnyField
@@ -245,7 +245,7 @@ def _bind_single(name: str, value: Any, declared: AnyField | None) -> Bound:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _OfDataset:
-    """The values of a field of another dataset, read as they are asked for."""
+    """The values of a field of another dataset, read on demand."""
 
     name: str
     field: AnyField

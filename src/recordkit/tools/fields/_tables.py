@@ -1,7 +1,7 @@
 """Tables: columns out of Parquet and CSV files, Arrow tables, data frames, batches and dicts.
 
-Only the columns that are asked for are read. pyarrow is imported when there is no doing without it. What is a null
-there is False in a mask here; so is pandas' NaN, which pandas itself calls missing.
+Only the requested columns are read, and pyarrow is imported only if needed. A null is False in the mask, and so is NaN
+in pandas, which pandas itself treats as missing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Filled(NamedTuple):
-    """A column, and a mask that is False where there is no value; None if there is one everywhere."""
+    """A column, and a mask that is False where a value is missing; None if none is."""
 
     column: Column
     valid: NDArray[np.bool_] | None
@@ -53,14 +53,14 @@ def table_columns(
     Args:
         table: As `Joined` takes it.
         names: The columns to read.
-        hints: What some of them are to be, for tables that do not tell: the text of a CSV file, Python's lists.
+        hints: The types of some columns, for tables without types, such as CSV files and lists.
         texts: Columns that are text, whatever they look like: 007 in a CSV file may be a name.
         field: The new field, to name in errors.
 
     Raises:
-        SchemaError: There is no such column, it cannot be read, or is nothing that a record can hold.
+        SchemaError: There is no such column, it cannot be read, or records cannot hold its type.
         StorageError: The file cannot be read.
-        MissingExtraError: pyarrow is needed and not there.
+        MissingExtraError: pyarrow is needed and not installed.
     """
     if isinstance(table, str | os.PathLike):
         table = _file(os.fspath(table), names, {**hints, **dict.fromkeys(texts, Field("string"))}, field)
@@ -115,7 +115,7 @@ def _is_ours(column: Any) -> bool:
 
 
 def _through_a_schema(name: str, column: Any, hint: AnyField | None) -> Filled:
-    """Return a list as a column, by writing and reading it: there is one place that knows what values mean."""
+    """Turn a list into a column by encoding and decoding it, so that values mean what they mean everywhere else."""
     if not len(column) and hint is None:
         return Filled(np.zeros(0, np.int64), None)  # of nothing in particular
     field = hint or Schema.of_columns({name: column}).fields[name]
@@ -160,17 +160,17 @@ def _arrow_table(table: Any, names: Sequence[str], field: str) -> Any:
 
 
 def is_arrow(value: Any) -> bool:
-    """Tell whether a value, none of our own, offers itself to Arrow."""
+    """Return whether a value of another library has the Arrow interface."""
     return not _is_ours(value) and (hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__"))
 
 
 def series_column(series: Any, name: str, field: str) -> Filled:
-    """Return a series of pandas or polars, or an array of Arrow's."""
+    """Return a pandas or polars series, or an Arrow array, as a column."""
     return arrow_column(pyarrow(f"a {type(series).__name__}").chunked_array(series), name, field)
 
 
 def arrow_column(chunked: Any, name: str, field: str) -> Filled:
-    """Return a chunked array of pyarrow's as a column of ours, without copying it where there is one chunk."""
+    """Return a chunked array of pyarrow as a column; a single chunk is not copied."""
     pa = pyarrow("a table")
     kind, types = chunked.type, pa.types
     if types.is_null(kind):
@@ -192,11 +192,11 @@ def arrow_column(chunked: Any, name: str, field: str) -> Filled:
 
 
 class _NoColumnError(Exception):
-    """Why an Arrow array is nothing that a record can hold."""
+    """The error for an Arrow array that records cannot hold."""
 
 
 def _wide(pa: Any, kind: Any) -> Any:
-    """Return the kind with 64-bit offsets that holds the same, if there is one."""
+    """Return the variant of an Arrow type with 64-bit offsets, if there is one."""
     types = pa.types
     if types.is_string(kind) or getattr(types, "is_string_view", lambda _: False)(kind):
         return pa.large_string()
@@ -303,7 +303,7 @@ def _file(path: str, names: Sequence[str], hints: Mapping[str, AnyField], field:
 
 @contextmanager
 def _named(path: str, field: str) -> Iterator[None]:
-    """Give what pyarrow has to say the field and the path."""
+    """Add the field and the path to errors of pyarrow."""
     try:
         yield
     except (SchemaError, MissingExtraError):
@@ -333,7 +333,7 @@ def _csv(path: str, names: Sequence[str], hints: Mapping[str, AnyField], delimit
 
 
 def _arrow_type(pa: Any, field: AnyField) -> Any:
-    """Return how to read the text of a CSV file for a field; None to let it be guessed."""
+    """Return the Arrow type to read a CSV column as; None to let pyarrow guess."""
     if not isinstance(field, Field) or field.shape:
         return None
     if field.dtype in ("string", "bytes"):

@@ -1,4 +1,4 @@
-"""Statistics of a dataset: what every field is like."""
+"""Statistics of the fields of a dataset."""
 
 from ._contents import cut
 from ._fields import FieldStats

@@ -1,6 +1,6 @@
-"""What values are like: numbers, numbers of eight bits, times, complex numbers, byte strings, each in a way of its own.
+"""Statistics of values: one class each for numbers, 8-bit numbers, times, complex numbers and byte strings.
 
-Each class gathers values of any number in bounded memory, merges with another, and gives facts for `FieldStats`.
+Each class takes any number of values in bounded memory, merges with another, and returns attributes of `FieldStats`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 SHARES: Final = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 _TOP: Final = 10
 _SAMPLES: Final = 3
-# A byte string up to this length is kept whole as a top value.
+# Byte strings up to this length are kept whole as top values.
 _SHORT: Final = 64
 _SHOWN: Final = 40
 # Numbers at a time, so that temporary arrays stay in the processor's cache.
@@ -36,14 +36,14 @@ _PIECE: Final = 1 << 16
 
 @dataclass(frozen=True)
 class Top:
-    """A value, and how often it was met."""
+    """A value, and how often it occurs."""
 
     value: Any
     count: int
 
 
 class Histogram(NamedTuple):
-    """The edges of bins, one more than there are bins, and how many values are in each."""
+    """The edges of bins, one more than there are bins, and the number of values in each bin."""
 
     edges: tuple[Any, ...]
     counts: tuple[int, ...]
@@ -51,16 +51,16 @@ class Histogram(NamedTuple):
 
 @dataclass(frozen=True)
 class ValueSummary:
-    """What numbers are like.
+    """Statistics of numbers.
 
     Attributes:
-        min: The least; None if there is no value, as all that follows.
-        max: The greatest.
-        mean: Their mean, as near as a float64 is to the greatest of them; so of whole numbers near 2**63, not exact.
-        std: Their standard deviation.
-        quantiles: For shares of 0.01 to 0.99, the value that this share of them does not exceed.
-        rank_error: How far the rank of a quantile may be off, as a share of all values; 0 where it is exact.
-        histogram: How many there are in bins of equal width.
+        min: The smallest value; None if there are no values, like all that follow.
+        max: The largest value.
+        mean: The mean, to the precision of a float64, which is not exact for integers near 2**63.
+        std: The standard deviation.
+        quantiles: For fractions from 0.01 to 0.99, the value that this fraction of them does not exceed.
+        rank_error: How far the rank of a quantile may be off, as a fraction of all values; 0 if it is exact.
+        histogram: The number of values in bins of equal width.
     """
 
     min: Any = None
@@ -73,24 +73,24 @@ class ValueSummary:
 
 
 class Content(Protocol):
-    """Gathers values of one sort."""
+    """Statistics of one kind of values, before they are final."""
 
     what: str
 
     def __init__(self, type: str = "") -> None: ...  # noqa: A002
 
     def add(self, values: Any) -> None:
-        """Take values of any shape."""
+        """Add values of any shape."""
 
     def merge(self, other: Self) -> None:
-        """Take what another has seen."""
+        """Add the values of another."""
 
     def facts(self) -> dict[str, Any]:
         """Return attributes of `FieldStats`."""
 
 
 def kind_of(values: NDArray[Any] | BytesColumn) -> type[Content]:
-    """Return what gathers these values."""
+    """Return the class for these values."""
     if isinstance(values, BytesColumn):
         return StringStats
     if values.dtype.kind in "mM":
@@ -109,7 +109,7 @@ def _pieces(values: NDArray[Any]) -> Iterator[NDArray[Any]]:
 
 
 class NumberStats:
-    """Whole numbers and floats."""
+    """Statistics of integers and floats."""
 
     what = "numbers"
 
@@ -121,7 +121,7 @@ class NumberStats:
         self._zeros = 0
 
     def add(self, values: NDArray[Any]) -> None:
-        """Take numbers of any shape."""
+        """Add numbers of any shape."""
         for piece in _pieces(values):
             self._quantiles.add(piece)
             finite = piece[np.isfinite(piece)] if piece.dtype.kind == "f" else piece
@@ -132,7 +132,7 @@ class NumberStats:
                 self._top.add_array(piece)
 
     def merge(self, other: NumberStats) -> None:
-        """Take what another has seen."""
+        """Add the values of another."""
         self.moments.merge(other.moments)
         self._quantiles.merge(other._quantiles)
         self._distinct.merge(other._distinct)
@@ -170,7 +170,7 @@ class NumberStats:
 
 
 class SmallNumberStats:
-    """Numbers of eight bits and bools, such as pixels: every value is counted, so all is exact."""
+    """Statistics of bools and 8-bit numbers, such as pixels. Every value is counted, so all are exact."""
 
     what = "numbers of eight bits"
 
@@ -179,13 +179,13 @@ class SmallNumberStats:
         self._dtype: np.dtype[Any] = np.dtype(np.uint8)
 
     def add(self, values: NDArray[Any]) -> None:
-        """Take numbers of any shape."""
+        """Add numbers of any shape."""
         self._dtype = values.dtype
         for piece in _pieces(values):
             self._counts += np.bincount(piece.view(np.uint8), minlength=256)
 
     def merge(self, other: SmallNumberStats) -> None:
-        """Take what another has seen."""
+        """Add the values of another."""
         self._counts += other._counts
         self._dtype = other._dtype
 
@@ -221,7 +221,7 @@ class SmallNumberStats:
 
 
 class TimeStats:
-    """Times and spans of time: whole numbers of their unit."""
+    """Statistics of times and durations, as whole numbers of their unit."""
 
     what = "times"
 
@@ -231,14 +231,14 @@ class TimeStats:
         self._dtype: np.dtype[Any] = np.dtype("m8[s]")
 
     def add(self, values: NDArray[Any]) -> None:
-        """Take times of any shape."""
+        """Add times of any shape."""
         self._dtype = values.dtype
         none = np.isnat(values)
         self._missing += int(none.sum())
         self._numbers.add(values[~none].view(np.int64))
 
     def merge(self, other: TimeStats) -> None:
-        """Take what another has seen."""
+        """Add the values of another."""
         self._numbers.merge(other._numbers)
         self._missing += other._missing
         self._dtype = other._dtype
@@ -258,18 +258,18 @@ class TimeStats:
             edges = tuple(_time(edge, self._dtype) for edge in histogram.edges)
             facts["histogram"] = Histogram(edges, histogram.counts)
         if self._dtype.kind == "M":
-            facts["zeros"] = 0  # 1970 is a time like any other
+            facts["zeros"] = 0  # 1970 is not a zero
         return facts
 
 
 def _time(value: float, dtype: np.dtype[Any]) -> Any:
-    # A mean or an edge next to the last time NumPy can hold may round to beyond it.
+    # A mean or an edge next to the largest time of NumPy may round beyond it.
     whole = min(max(round(value), -(2**63) + 1), 2**63 - 1)
     return np.array(whole, np.int64).view(dtype)[()]
 
 
 class ComplexStats:
-    """Complex numbers, which have no order: they are counted."""
+    """Statistics of complex numbers, which have no order and are only counted."""
 
     what = "complex numbers"
 
@@ -278,7 +278,7 @@ class ComplexStats:
         self._distinct = Distinct()
 
     def add(self, values: NDArray[Any]) -> None:
-        """Take numbers of any shape."""
+        """Add numbers of any shape."""
         for piece in _pieces(values):
             nan = np.isnan(piece)
             finite = piece[np.isfinite(piece)]
@@ -292,7 +292,7 @@ class ComplexStats:
             self._distinct.add(finite)
 
     def merge(self, other: ComplexStats) -> None:
-        """Take what another has seen."""
+        """Add the values of another."""
         self._counts = {name: count + other._counts[name] for name, count in self._counts.items()}
         self._distinct.merge(other._distinct)
 
@@ -303,7 +303,7 @@ class ComplexStats:
 
 
 class _Long(NamedTuple):
-    """A byte string that is too long to keep: how it begins, and what tells it from others."""
+    """A byte string that is too long to keep: its first bytes, and what identifies it."""
 
     start: bytes
     length: int
@@ -311,7 +311,7 @@ class _Long(NamedTuple):
 
 
 class StringStats:
-    """Text, byte strings and pictures."""
+    """Statistics of text, byte strings and pictures."""
 
     what = "byte strings"
 
@@ -327,7 +327,7 @@ class StringStats:
         self._long = False
 
     def add(self, values: BytesColumn) -> None:
-        """Take byte strings of any shape."""
+        """Add byte strings of any shape."""
         self._text = values.text
         lengths = values.lengths
         self._sizes.add(lengths)
@@ -340,7 +340,7 @@ class StringStats:
             self._add_shapes(values)
 
     def _count(self, values: BytesColumn, lengths: NDArray[np.int64]) -> None:
-        """Count what may be met again. Texts are mostly short; each becomes an object, and equal ones one."""
+        """Count the values. Most texts are short, so each distinct one becomes an object."""
         counts = Counter(map(bytes, _views(values)))
         crcs = [_core.crc32c(value) for value in counts]
         self._add_keys(crcs, np.fromiter(map(len, counts), np.int64, len(counts)))
@@ -369,7 +369,7 @@ class StringStats:
         self._shapes.add_all(shapes.items())
 
     def merge(self, other: StringStats) -> None:
-        """Take what another has seen."""
+        """Add the values of another."""
         for name in ("_sizes", "_top", "_shapes", "_distinct"):
             getattr(self, name).merge(getattr(other, name))
         self._bad += other._bad
@@ -404,12 +404,12 @@ def _views(values: BytesColumn) -> Iterator[memoryview]:
 
 
 def most(top: TopValues) -> tuple[Top, ...]:
-    """Return the values met most often."""
+    """Return the most common values."""
     return tuple(Top(value, count) for value, count in top.most_common(_TOP))
 
 
 def cut(text: str, *, whole: bool = True) -> str:
-    """Return a text with its first characters only if it is long, or is not the whole.
+    """Shorten a text that is long, or that is only the start of one.
 
     >>> cut("short"), cut("x" * 50)
     ('short', 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…')

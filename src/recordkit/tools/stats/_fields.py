@@ -1,4 +1,4 @@
-"""Statistics of one field: how many records have it, how long it is, and what its values are like."""
+"""Statistics of one field: its presence, its lengths and its values."""
 
 from __future__ import annotations
 
@@ -24,34 +24,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FieldStats(ValueSummary):
-    """What the values of a field are like.
+    """The statistics of a field.
 
-    Minimum to histogram are those of its numbers, without NaN and infinities; None for byte strings and for complex
+    `min` to `histogram` are about its numbers, without NaN and infinities. They are None for byte strings and complex
     numbers.
 
     Attributes:
         name: The field's name.
         type: Its type, in the schema language.
-        records: How many records were looked at.
-        missing: How many of them lack the field.
-        values: How many values the others hold.
-        nan: How many of them are NaN, or no time (NaT).
-        inf: How many are infinite.
-        zeros: How many are zero, or False.
-        lengths: Values a record, where that varies.
-        sizes: Bytes a value, of byte strings.
-        shapes: The most common shapes: of arrays where they vary, and of pictures as [height, width, channels], which
-            their headers tell.
-        shapes_exact: Whether the counts of shapes are exact; else they are "at least".
-        bad_pictures: How many values of a jpeg or png field have no header that says so.
-        top: The most common values, of whole numbers, text and short byte strings. Long texts are cut.
-        top_exact: Whether their counts are exact; else they are "at least".
-        distinct: How many different values there are.
-        distinct_exact: Whether that is exact; else its standard error is 1.6%.
-        samples: The first texts met, cut.
-        neighbours: How unlike the numbers of records that follow each other are: about 1 where the order says nothing
-            of them, as behind a shuffle, and near 0 where they are sorted or lie in runs. None where a record has not
-            one number.
+        records: The number of records read.
+        missing: The number of those without the field.
+        values: The number of values in the others.
+        nan: The number of NaN, or of times that are NaT.
+        inf: The number of infinite values.
+        zeros: The number of values that are zero or False.
+        lengths: The number of values in a record, if it varies.
+        sizes: The number of bytes of a value, for byte strings.
+        shapes: The most common shapes: of arrays, if they vary, and of pictures, as [height, width, channels] from
+            their headers.
+        shapes_exact: Whether the counts of shapes are exact, rather than lower bounds.
+        bad_pictures: The number of values of a jpeg or png field without such a header.
+        top: The most common integers, texts or short byte strings. Long texts are cut.
+        top_exact: Whether their counts are exact, rather than lower bounds.
+        distinct: The number of different values.
+        distinct_exact: Whether that number is exact; otherwise its standard error is 1.6%.
+        samples: The first texts, cut.
+        neighbours: How different the numbers of consecutive records are: about 1 if the order is random, as after a
+            shuffle, and near 0 if they are sorted or come in runs. None if records do not have one number each.
     """
 
     name: str = ""
@@ -76,7 +75,7 @@ class FieldStats(ValueSummary):
 
 
 class Gatherer:
-    """Gathers the statistics of one field.
+    """Computes the statistics of one field, batch by batch.
 
     >>> gatherer = Gatherer("tokens", "int64[?]")
     >>> gatherer.add(Ragged(np.array([7, 8, 9]), (np.array([0, 2, 2, 3]),)), np.array([True, False, True]))
@@ -96,7 +95,7 @@ class Gatherer:
         self._neighbours = Neighbours()
 
     def add(self, column: Column, valid: NDArray[np.bool_]) -> None:
-        """Take a column, and the mask that is False where a row has no value."""
+        """Add a column, with a mask that is False where a value is missing."""
         self._records += len(valid)
         missing = len(valid) - int(valid.sum())
         self._missing += missing
@@ -126,7 +125,7 @@ class Gatherer:
         return SchemaError(message, field=self._name, expected=one, found=other)
 
     def merge(self, other: Gatherer) -> None:
-        """Take what another has seen of the same field."""
+        """Add the statistics of another part of the same field."""
         self._records += other._records
         self._missing += other._missing
         self._lengths.merge(other._lengths)
@@ -140,7 +139,7 @@ class Gatherer:
             self._content.merge(other._content)
 
     def result(self) -> FieldStats:
-        """Return what has been seen so far."""
+        """Return the statistics so far."""
         facts: dict[str, Any] = {"shapes": most(self._shapes), "shapes_exact": self._shapes.exact}
         if self._lengths.moments.count:
             facts["lengths"] = ValueSummary(**self._lengths.summary())
@@ -151,7 +150,7 @@ class Gatherer:
 
 
 def _lengths(column: Ragged) -> NDArray[np.int64]:
-    """Return how many values each row has, over all its dimensions."""
+    """Return the number of values in each row, over all dimensions."""
     if column.shapes is not None:
         return np.asarray(column.shapes.prod(axis=1, dtype=np.int64))
     ends = np.arange(len(column) + 1)

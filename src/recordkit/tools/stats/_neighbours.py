@@ -1,4 +1,4 @@
-"""Neighbours: how unlike records that follow each other are, which tells how well a dataset is shuffled."""
+"""Neighbours: how different consecutive records are, which shows how well a dataset is shuffled."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 class Neighbours:
     """Compares each value with the next.
 
-    The mean square of their differences is twice the variance if the order says nothing of the values, however those
-    are distributed (von Neumann's ratio, halved here to be 1 then). Where they are sorted or lie in runs it is near 0.
+    If the order is random, the mean square of the differences is twice the variance, whatever the distribution (von
+    Neumann's ratio, halved here so that it is 1 then). If values are sorted or come in runs, it is near 0.
 
     >>> neighbours = Neighbours()
     >>> neighbours.add(np.repeat([1, 2, 3], 100))
@@ -32,7 +32,7 @@ class Neighbours:
         self._spread = 0.0
 
     def add(self, values: NDArray[Any]) -> None:
-        """Take the values of records that follow each other, and those that were taken before."""
+        """Add the values of the next records."""
         numbers = np.asarray(values, np.float64)
         numbers = numbers[np.isfinite(numbers)]
         if not len(numbers):
@@ -51,7 +51,7 @@ class Neighbours:
         self._count = total
 
     def merge(self, other: Neighbours) -> None:
-        """Take what another has seen of the records behind these."""
+        """Add the statistics of the records after these."""
         if other._first is None or other._last is None:
             return
         if self._last is not None:
@@ -64,7 +64,7 @@ class Neighbours:
         self._spread_with(other._count, other._mean, other._spread)
 
     def result(self) -> float | None:
-        """Return how unlike neighbours are: 1 as if shuffled, 0 as if sorted; None if there is nothing to compare."""
+        """Return how different neighbours are: 1 if shuffled, 0 if sorted; None if there is nothing to compare."""
         if self._pairs < 2 or not self._spread > 0:
             return None
         return self._squares / self._pairs / (2 * self._spread / self._count)

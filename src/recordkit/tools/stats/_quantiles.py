@@ -1,7 +1,7 @@
-"""Sketches: what many values are like, told from little memory.
+"""Sketches: statistics of many values in little memory.
 
-Each takes arrays, merges with another of its kind, and is exact while there are few values. Beyond that it says how far
-off it may be. The same values in the same order give the same answer, on any machine.
+Each sketch takes arrays, merges with another of its kind, and is exact for few values. For more, it knows its error
+bound. The same values in the same order give the same result on any machine.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# Values that are held as they are until a block of them is full, and how many then stand for the block. With these a
-# sketch takes at most some 130 KB and 8 KB more each time the number of values doubles. The rank of 1e9 values is off
-# by at most 0.8%; of 5e6 by at most 0.44%, and 0.1% was measured for normal and even ones.
+# The number of values in a block, and of points that represent it. With these, a sketch takes at most about 130 KB, and
+# 8 KB more each time the number of values doubles. Among 1e9 values, ranks are off by at most 0.8%; among 5e6, by at
+# most 0.44%, and 0.1% was measured for normal and uniform distributions.
 BLOCK: Final = 1 << 14
 POINTS: Final = 1 << 10
-# Values that are counted; those that are more than a 1,024th of all are always among them.
+# The number of values to count; each that is more than a 1,024th of all is always among them.
 COUNTED: Final = 1 << 10
-# Hashes that are kept: a standard error of 1.6%.
+# The number of hashes to keep, for a standard error of 1.6%.
 HASHES: Final = 1 << 12
 
 
 class Moments:
-    """Count, mean, standard deviation, least and greatest value; floating point that does not drift.
+    """Count, mean, standard deviation, minimum and maximum, without accumulating rounding errors.
 
     >>> moments = Moments()
     >>> moments.add(np.array([1, 2, 3, 6]))
@@ -44,7 +44,7 @@ class Moments:
         self._squares = 0.0
 
     def add(self, values: NDArray[Any]) -> None:
-        """Take values, none of them NaN."""
+        """Add values, none of them NaN."""
         if not values.size:
             return
         one = Moments()
@@ -53,12 +53,12 @@ class Moments:
         with np.errstate(over="ignore", invalid="ignore"):
             one.mean = float(values.mean(dtype=np.float64))
             apart = values.astype(np.float64) - one.mean
-            # Not np.dot: it wakes the threads of BLAS, and was 30 times slower beside other work on two processors.
+            # Not np.dot: it wakes the threads of BLAS, and was 30 times slower with two busy processors.
             one._squares = float(np.square(apart, out=apart).sum())
         self.merge(one)
 
     def merge(self, other: Moments) -> None:
-        """Take what another has seen."""
+        """Add the values of another."""
         if other.mean is None:
             return
         if self.mean is None:
@@ -73,18 +73,18 @@ class Moments:
 
     @property
     def std(self) -> float | None:
-        """The standard deviation of these values, not of a population they are drawn from."""
+        """The standard deviation of these values, rather than of a population they are a sample of."""
         return float(np.sqrt(self._squares / self.count)) if self.count else None
 
 
 class Quantiles:
     """Quantiles and histograms of numbers, in memory that grows with the logarithm of their count.
 
-    A block of values is sorted, and every 16th stands for 16. Two such summaries of one weight become one of twice the
-    weight: merged in order, and every second point left out, the odd or the even ones by chance. So the rank of a
-    value is off by at most half a point for the block, and half a point for each time it was merged.
+    A block of values is sorted, and every 16th value represents 16. Two summaries of the same weight merge into one of
+    twice the weight: their points are sorted, and every second one is dropped, the odd or the even ones at random. So
+    the rank of a value is off by at most half a point for the block, and half a point for each merge.
 
-    NaN and infinities are counted apart, and are no part of the rest.
+    NaN and infinities are counted separately.
 
     >>> quantiles = Quantiles()
     >>> quantiles.add(np.arange(1001.0))
@@ -106,7 +106,7 @@ class Quantiles:
         self._chance = random.Random(0)
 
     def add(self, values: NDArray[Any]) -> None:
-        """Take an array of numbers."""
+        """Add an array of numbers."""
         values = self._finite(values.ravel())
         if not values.size:
             return
@@ -144,7 +144,7 @@ class Quantiles:
             self._loose = [np.concatenate(self._loose)]
 
     def _put(self, points: NDArray[Any], level: int) -> None:
-        """Add a summary to its level: as in counting, two of one weight carry to the next."""
+        """Add a summary to its level. As with digits, two of one weight carry to the next level."""
         while level < len(self._levels) and (other := self._levels[level]) is not None:
             points = np.sort(np.concatenate([other, points]))[self._chance.getrandbits(1) :: 2]
             self._levels[level] = None
@@ -153,7 +153,7 @@ class Quantiles:
         self._levels[level] = points
 
     def merge(self, other: Quantiles) -> None:
-        """Take what another has seen."""
+        """Add the values of another."""
         self.nan += other.nan
         self.inf += other.inf
         if not other.count:
@@ -168,17 +168,17 @@ class Quantiles:
 
     @property
     def rank_error(self) -> float:
-        """How far the rank of any answer may be off, as a share of all values: 0 while there are few."""
+        """How far the rank of a result may be off, as a fraction of all values; 0 for few values."""
         return len(self._levels) / (2 * POINTS)
 
     @property
     def nbytes(self) -> int:
-        """The memory that the values held take."""
+        """The number of bytes of the points kept."""
         held = [*self._loose, *(points for points in self._levels if points is not None)]
         return sum(values.nbytes for values in held)
 
     def _weighed(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """Return the values held in order, and how many values up to and with each they stand for."""
+        """Return the sorted points, and the number of values up to each of them."""
         held = [(points, _STRIDE << level) for level, points in enumerate(self._levels) if points is not None]
         held += [(values, 1) for values in self._loose]
         values = np.concatenate([values for values, _ in held])
@@ -187,11 +187,11 @@ class Quantiles:
         return values[order], np.cumsum(weights[order])
 
     def quantile(self, share: float) -> Any:
-        """Return the value that this share of all values does not exceed; None if there are none."""
+        """Return the value that this fraction of all values does not exceed; None if there are none."""
         return self.quantiles([share])[0]
 
     def quantiles(self, shares: Sequence[float]) -> list[Any]:
-        """Return the value for each share from 0 to 1: the least for 0, the greatest for 1."""
+        """Return the value for each fraction from 0, the minimum, to 1, the maximum."""
         if not self.count:
             return [None] * len(shares)
         values, upto = self._weighed()
@@ -200,16 +200,16 @@ class Quantiles:
         return [ends.get(share, values[place].item()) for share, place in zip(shares, places, strict=True)]
 
     def rank(self, value: Any) -> int:
-        """Return how many values are not greater than `value`, within `rank_error`."""
+        """Return the number of values up to `value`, within `rank_error`."""
         if not self.count:
             return 0
         values, upto = self._weighed()
         return int(np.concatenate([[0], upto])[np.searchsorted(values, value, side="right")])
 
     def histogram(self, bins: int = 20) -> tuple[list[float], list[int]]:
-        """Return the edges of bins of equal width, and how many values are in each, within twice `rank_error`.
+        """Return the edges of bins of equal width, and the number of values in each, within twice `rank_error`.
 
-        Whole numbers in a narrow range have a bin each.
+        Integers in a narrow range get a bin each.
 
         >>> quantiles = Quantiles()
         >>> quantiles.add(np.array([1, 1, 2, 4]))
@@ -230,9 +230,9 @@ _STRIDE: Final = BLOCK // POINTS
 
 
 def ranks(shares: Sequence[float], count: int) -> NDArray[np.float64]:
-    """Return the ranks that shares of `count` values have.
+    """Return the ranks of these fractions of `count` values.
 
-    A little less than the product: 0.55 * 20 is more than 11 in floating point, and would ask for the 12th value.
+    They are a little less than the product: 0.55 * 20 is more than 11 in floating point, and would mean the 12th value.
     """
     return np.asarray(shares) * count * (1 - 1e-14)
 
@@ -247,11 +247,11 @@ def _edges(least: Any, greatest: Any, bins: int, *, whole: bool) -> NDArray[np.f
 
 
 class TopValues:
-    """The values that are met most often (Misra and Gries), in memory for a few thousand of them.
+    """The most common values (Misra and Gries), in memory for a few thousand of them.
 
-    Counts are exact while at most a thousand different values were met. Then those that are rare are forgotten, and
-    every count is "at least": what it may be short of is `error`, at most a 1,024th of all values. So no value with a
-    larger share is ever missed.
+    Counts are exact for up to a thousand different values. Beyond that, rare values are dropped, and each count is a
+    lower bound that is at most `error` too low, which is at most a 1,024th of all values. So no value with a larger
+    share is missed.
 
     >>> top = TopValues()
     >>> top.add(["cat", "dog", "cat"])
@@ -266,7 +266,7 @@ class TopValues:
         self._counts: dict[Any, int] = {}
 
     def add(self, values: Iterable[Hashable]) -> None:
-        """Take values."""
+        """Add values."""
         for value in values:
             self._counts[value] = self._counts.get(value, 0) + 1
             self.total += 1
@@ -274,11 +274,11 @@ class TopValues:
                 self._forget()
 
     def add_array(self, values: NDArray[Any]) -> None:
-        """Take numbers, the fast way."""
+        """Add numbers, the fast way."""
         self.add_counts(*np.unique(values, return_counts=True))
 
     def add_counts(self, values: NDArray[Any], counts: NDArray[np.int64]) -> None:
-        """Take each value so many times; no value twice."""
+        """Add distinct values, each with its count."""
         if len(values) > 4 * self._keep:
             # Forget in NumPy what would only pass through the dict.
             least = int(np.partition(counts, -self._keep - 1)[-self._keep - 1])
@@ -288,7 +288,7 @@ class TopValues:
         self.add_all(zip(values.tolist(), counts.tolist(), strict=True))
 
     def add_all(self, counted: Iterable[tuple[Any, int]]) -> None:
-        """Take each value so many times."""
+        """Add values, each with its count."""
         counts = self._counts
         for value, count in counted:
             counts[value] = counts.get(value, 0) + count
@@ -297,13 +297,13 @@ class TopValues:
             self._forget()
 
     def _forget(self) -> None:
-        """Take from every count that of the first value not kept, so that no more than `keep` are left."""
+        """Subtract from every count that of the first value to drop, so that at most `keep` values are left."""
         least = sorted(self._counts.values())[-self._keep - 1]
         self.error += least
         self._counts = {value: count - least for value, count in self._counts.items() if count > least}
 
     def merge(self, other: TopValues) -> None:
-        """Take what another has seen."""
+        """Add the values of another."""
         total = self.total + other.total
         self.error += other.error
         self.add_all(other._counts.items())
@@ -311,21 +311,21 @@ class TopValues:
 
     @property
     def exact(self) -> bool:
-        """Whether every count is exact; else it is "at least"."""
+        """Whether the counts are exact, rather than lower bounds."""
         return self.error == 0
 
     def __len__(self) -> int:
         return len(self._counts)
 
     def most_common(self, count: int) -> list[tuple[Any, int]]:
-        """Return the values met most often and their counts; equals in the order of their text."""
+        """Return the most common values with their counts; those with equal counts in the order of their text."""
         return sorted(self._counts.items(), key=lambda item: (-item[1], str(item[0])))[:count]
 
 
 class Distinct:
-    """How many different values there are, from the least 4,096 of their hashes.
+    """The number of different values, estimated from the smallest 4,096 of their hashes.
 
-    Exact while there are fewer. What is merged, and in which order, makes no difference at all.
+    It is exact for fewer values. The result does not depend on what was merged, or in which order.
 
     >>> distinct = Distinct()
     >>> distinct.add(np.array([1, 2, 2, 3]))
@@ -338,11 +338,11 @@ class Distinct:
         self._hashes = np.empty(0, np.uint64)
 
     def add(self, values: NDArray[Any]) -> None:
-        """Take numbers, none of them NaN."""
+        """Add numbers, none of them NaN."""
         self.add_keys(_bits(values.ravel()))
 
     def add_keys(self, keys: NDArray[np.uint64]) -> None:
-        """Take values by keys that are the same for the same value, such as its bits or a checksum."""
+        """Add values by keys that are equal for equal values, such as their bits or a checksum."""
         self._take(_mixed(keys))
 
     def _take(self, hashes: NDArray[np.uint64]) -> None:
@@ -352,16 +352,16 @@ class Distinct:
             self._hashes = np.unique(np.concatenate([self._hashes, hashes]))[: self._keep]
 
     def merge(self, other: Distinct) -> None:
-        """Take what another has seen."""
+        """Add the values of another."""
         self._take(other._hashes)
 
     @property
     def exact(self) -> bool:
-        """Whether the number is exact; else its standard error is 1.6%."""
+        """Whether the number is exact; otherwise its standard error is 1.6%."""
         return len(self._hashes) < self._keep
 
     def estimate(self, count: int | None = None) -> int:
-        """Return the number of different values, of `count` in all if that is known: never more."""
+        """Return the number of different values, which is at most `count`, if that is given."""
         if self.exact:
             return len(self._hashes)
         estimate = round((self._keep - 1) * 2.0**64 / float(self._hashes[-1]))
@@ -379,7 +379,7 @@ def _bits(values: NDArray[Any]) -> NDArray[np.uint64]:
 
 
 def _mixed(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return a hash of each key: splitmix64's, which turns any difference into a difference in half of the bits."""
+    """Return a hash of each key (splitmix64), in which any difference changes half of the bits on average."""
     mixed = keys + np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed ^= mixed >> np.uint64(shift)

@@ -1,4 +1,4 @@
-"""Statistics of a dataset: what every field is like, in one pass and bounded memory."""
+"""Statistics of all fields of a dataset, in one pass and bounded memory."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 
 _ROWS: Final = 4096
 _BATCH_BYTES: Final = 32 << 20
-_IN_RUNS: Final = 0.5  # below this, records that follow each other are alike
+_IN_RUNS: Final = 0.5  # below this, consecutive records are alike
 _ENOUGH: Final = 100  # records, to say so
 
 
 @dataclass(frozen=True)
 class Stats:
-    """What the fields of a dataset are like. Prints as a table.
+    """The statistics of the fields of a dataset. Prints as a table.
 
     Attributes:
-        rows: How many records were looked at.
-        total: How many there are; more than `rows` if a sample was asked for.
+        rows: The number of records read.
+        total: The number of records; more than `rows` for a sample.
         fields: The statistics of each field, by name.
     """
 
@@ -53,13 +53,13 @@ class Stats:
         return self.fields[name]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the statistics as plain dicts, lists, texts and numbers, for JSON."""
+        """Return the statistics as dicts, lists, strings and numbers, for JSON."""
         plain: dict[str, Any] = _plain({"rows": self.rows, "total": self.total, "fields": dict(self.fields)})
         return plain
 
     @property
     def sampled(self) -> bool:
-        """Whether there are more records than were looked at."""
+        """Whether only some of the records were read."""
         return self.total > self.rows
 
     def __str__(self) -> str:
@@ -72,7 +72,7 @@ class Stats:
 
 
 class Accumulator:
-    """Gathers statistics batch by batch; several can be merged, as after working on shards apart.
+    """Computes statistics batch by batch. Several can be merged, for shards that were read separately.
 
     >>> from recordkit.schema import Schema
     >>> schema = Schema({"label": "int64", "note": "string?"})
@@ -90,30 +90,30 @@ class Accumulator:
         self._fields = {name: Gatherer(name, _type(schema, name)) for name in schema.names}
 
     def add(self, batch: Batch, *, each: Callable[..., Iterable[object]] = map) -> None:
-        """Take a batch.
+        """Add a batch.
 
         Args:
-            batch: Columns, of which those in the schema are looked at.
-            each: Instead of `map`: that of a pool of threads, to look at several fields at a time.
+            batch: Columns; those in the schema are used.
+            each: The `map` of a thread pool, to do several fields at a time.
         """
         self._rows += len(batch)
         for _ in each(lambda name: self._fields[name].add(batch[name], batch.valid(name)), self._fields):
             pass
 
     def merge(self, other: Accumulator) -> None:
-        """Take what another has seen of the same schema."""
+        """Add the statistics of another part with the same schema."""
         self._rows += other._rows
         for name, gatherer in self._fields.items():
             gatherer.merge(other._fields[name])
 
     def result(self, total: int | None = None) -> Stats:
-        """Return what has been seen so far, of `total` records."""
+        """Return the statistics so far, of a dataset with `total` records."""
         found = {name: gatherer.result() for name, gatherer in self._fields.items()}
         return Stats(self._rows, self._rows if total is None else total, found)
 
 
 def stats_of(batches: Iterable[Batch], schema: Schema) -> Stats:
-    """Return the statistics of batches that have the schema's fields."""
+    """Return the statistics of batches with the schema's fields."""
     accumulator = Accumulator(schema)
     for batch in batches:
         accumulator.add(batch)
@@ -123,20 +123,20 @@ def stats_of(batches: Iterable[Batch], schema: Schema) -> Stats:
 def stats(
     path: Any, *, fields: Sequence[str] | None = None, workers: Workers = AUTO, sample: int | None = None
 ) -> Stats:
-    """Return what every field of a dataset is like: counts, extremes, quantiles, top values, lengths, picture sizes.
+    """Return statistics of every field: counts, extremes, quantiles, top values, lengths, picture sizes.
 
-    One pass, in some hundred KB a field and one batch. Up to about 16,000 values a field all numbers are exact; beyond,
-    `rank_error`, `top_exact` and `distinct_exact` say what is not.
+    This takes one pass, and memory for one batch and a few hundred KB for each field. Up to about 16,000 values in a
+    field, everything is exact; beyond that, `rank_error`, `top_exact` and `distinct_exact` say how exact it is.
 
     Args:
-        path: What `rk.open` takes, a dataset, or a pipeline of rows, such as `ds.shuffle(7)`: then `neighbours` tells
-            how well it is shuffled.
-        fields: The fields to look at; the others are not decoded.
-        workers: How many threads look at fields.
-        sample: Look at so many records only, drawn by chance but always the same ones.
+        path: What `rk.open` takes, a dataset, or a pipeline of rows, such as `ds.shuffle(7)`, for which `neighbours`
+            shows how well it is shuffled.
+        fields: The fields to read; others are not decoded.
+        workers: The number of threads; each does one field at a time.
+        sample: Read only this many records, drawn at random but always the same ones.
 
     Raises:
-        SchemaError: The records have no fields, or none of this name.
+        SchemaError: The records have no fields, or no field of this name.
 
     >>> import tempfile, recordkit as rk
     >>> path = tempfile.mkdtemp() + "/numbers.tfrecord"
@@ -149,11 +149,11 @@ def stats(
         return _stats_of_rows(path, fields, sample)
     dataset = opened(path)
     names = fields if fields is not None else () if dataset.schema is None else dataset.schema.names
-    dataset = dataset.select(*names)  # which says so in words if the records have no fields
+    dataset = dataset.select(*names)  # whose error says if the records have no fields
     total = len(dataset)
     accumulator = Accumulator(dataset.schema)
     done, wanted = 0, total if sample is None else min(sample, total)
-    # By field and not by batch, so that the same data give the same answer however many threads there are.
+    # Threads share fields rather than batches, so that the result does not depend on their number.
     with ThreadPoolExecutor(threads) as pool:
         for batch in _batches(dataset, total, wanted):
             accumulator.add(batch, each=pool.map)
@@ -173,7 +173,7 @@ def _stats_of_rows(pipe: Pipeline, fields: Sequence[str] | None, sample: int | N
 
 
 def opened(path: Any) -> Any:
-    """Return a dataset as it is, and anything else opened as one."""
+    """Open a dataset; return one that is open already."""
     if hasattr(path, "records") and hasattr(path, "schema"):
         return path
     from recordkit.dataset import open as open_dataset
@@ -182,7 +182,7 @@ def opened(path: Any) -> Any:
 
 
 def batch_rows(dataset: Any, total: int) -> int:
-    """Return how many records to take at a time: fewer where they are large."""
+    """Return the number of records to read at a time: fewer if they are large."""
     known = [file.shard for file in dataset.shards if file.shard is not None]
     if known:
         held, records = sum(shard.raw_bytes for shard in known), sum(shard.records for shard in known)
@@ -264,7 +264,7 @@ def _size(value: float) -> str:
 
 
 def number(value: Any) -> str:
-    """Return a number for people.
+    """Format a number.
 
     >>> number(1234567), number(0.123456), number(None)
     ('1,234,567', '0.1235', '')
@@ -289,7 +289,7 @@ def _notes(stats: FieldStats) -> Iterator[str]:
     for times, what in ((stats.nan, "NaN"), (stats.inf, "infinite"), (stats.bad_pictures, "no picture")):
         if times:
             yield f"{times:,} {what}"
-    # Where hardly any value comes twice, the most common ones say nothing.
+    # If hardly any value is repeated, the most common ones mean nothing.
     if stats.top and (stats.top[0].count > 1 or stats.values <= 3) and stats.top[0].count * 1000 >= stats.values:
         yield f"most: {_shares(stats.top, stats.values, exact=stats.top_exact)}"
     elif stats.samples:

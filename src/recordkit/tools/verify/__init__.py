@@ -1,4 +1,4 @@
-"""Verify: is every byte of a dataset as it was written, and do its records hold what they should?"""
+"""Verify: check that a dataset is what was written, and that its records hold what they should."""
 
 from ._report import FileReport, Problem, Verified
 from ._verify import verify

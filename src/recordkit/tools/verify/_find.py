@@ -1,4 +1,4 @@
-"""Finding what `verify` is to look at. Unlike `open`, it goes on where a set of shards is not whole."""
+"""Find the files to verify. Unlike `open`, this continues if a set of shards is incomplete."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ _AT: Final = re.compile(r"(?P<name>.+)@(?P<total>\d+)(?P<ending>\.[^@]*)?")
 
 @dataclass(frozen=True)
 class Candidate:
-    """A file to look at, and what is known of it.
+    """A file to verify, and what is known about it.
 
     Attributes:
-        file: Where its bytes are.
-        shard: What a manifest says of it.
-        known: Whether there is a manifest, which may have no schema.
-        schema: The one of the manifest.
-        expected: How many records others than a manifest say it has.
-        missing: Why it is known that the file is not there.
+        file: Its bytes.
+        shard: Its entry in a manifest.
+        known: Whether it has a manifest; the manifest may have no schema.
+        schema: The schema in the manifest.
+        expected: The number of records according to anything but a manifest.
+        missing: Why the file is known to be missing.
     """
 
     file: ByteFile
@@ -60,13 +60,13 @@ class Candidate:
 
     @property
     def holds_no_examples(self) -> bool:
-        """Whether a manifest says so."""
+        """Whether its manifest says that it holds no Examples."""
         return self.known and self.schema is None
 
 
 @dataclass
 class Findings:
-    """What there is to look at, and what is wrong already."""
+    """The files to verify, and the problems found so far."""
 
     candidates: list[Candidate] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
@@ -74,10 +74,10 @@ class Findings:
 
 
 def find(where: Where) -> Findings:
-    """Return the files that `where` means.
+    """Find the files that `where` names.
 
     Raises:
-        StorageError: There are none.
+        StorageError: There are no files.
     """
     given = as_open_file(where)
     if given is not None:
@@ -91,14 +91,14 @@ def find(where: Where) -> Findings:
 
 
 class _Finder:
-    """Gathers files, each with its manifest."""
+    """Collects files, each with its manifest."""
 
     def __init__(self) -> None:
         self.found = Findings()
         self._manifests: dict[Path, Manifest | None] = {}
 
     def one(self, text: str) -> None:
-        """Take what one text means."""
+        """Add the files that one path or pattern names."""
         path = Path(given_path(text, pattern=True))
         if is_folder(path):
             manifest = self._load(manifest_of(path, lone=False))
@@ -117,7 +117,7 @@ class _Finder:
         self._note_staging(path)
 
     def many(self, texts: list[str]) -> None:
-        """Take what each of many texts means."""
+        """Add the files that several paths or patterns name."""
         for text in texts:
             given_path(text, pattern=True)
         try:
@@ -139,7 +139,7 @@ class _Finder:
             self._add(path, counts.get(path))
 
     def _add(self, path: Path, expected: int | None = None) -> None:
-        """Take a file, with its own manifest or that of its folder."""
+        """Add a file, with its own manifest or that of its folder."""
         for where in (lone_manifest(path), manifest_of(path.parent, lone=False)):
             manifest = self._load(where)
             shard = next((each for each in manifest.shards if each.name == path.name), None) if manifest else None
@@ -179,15 +179,15 @@ class _Finder:
 
     def _problem(self, error: StorageError, text: str, kind: str = "incomplete") -> None:
         if error.errno in filesystems.TOO_MANY_CODES:
-            raise error  # which says nothing of the dataset
+            raise error  # the process is at fault, not the dataset
         path = error.path or text
         if any(problem.path == path for problem in self.found.problems):
-            return  # a manifest that cannot be read was told already
+            return  # a manifest that cannot be read is reported once
         self.found.problems.append(Problem(path, kind, error.summary))
 
 
 def _there(text: str) -> list[Path]:
-    """Return the record files that are there, whether or not their sets are whole."""
+    """List the record files that exist, whether or not their sets are complete."""
     path = Path(text)
     mode = mode_of(path)
     if stat.S_ISDIR(mode):
@@ -206,7 +206,7 @@ def _there(text: str) -> list[Path]:
 
 
 def _tfds_counts(located: Located) -> dict[Path, int]:
-    """Return how many records TFDS says each file has."""
+    """Return the number of records in each file according to TFDS."""
     counts: dict[Path, int] = {}
     for split, lengths in (located.tfds or {}).get("splits", {}).items():
         files = located.splits.get(split, ())

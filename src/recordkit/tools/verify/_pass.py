@@ -1,7 +1,6 @@
-"""One file: gone through once, by one or several threads, with everything that can be told on the way.
+"""The pass over one file: one or several threads read it once, and every check gets what it needs on the way.
 
-The bytes of a sound file are looked at a single time, where they are in the page cache if that is faster than reading
-them. Only where something is wrong they are looked at again.
+An intact file is read a single time, in place in the page cache if that is faster. Only a damaged one is read again.
 """
 
 from __future__ import annotations
@@ -51,18 +50,18 @@ if TYPE_CHECKING:
 
 _SMALL: Final = 8 << 20  # done before a second thread has started
 _CLEARLY: Final = 0.85  # measured: 0.6 where pages are large, 0.8 to 1.4 where they are small
-_SOME_CHUNKS: Final = 8  # as many bytes as are mapped at a time
+_SOME_CHUNKS: Final = 8  # as many bytes as one map
 
 
 @dataclass(frozen=True)
 class FileVerifier:
-    """Verifies one file after the other. Can be pickled, for engines with other processes.
+    """Verifies a file. Can be pickled, so that any engine can run it.
 
     Attributes:
-        level: How far to look.
-        schema: What Examples have to agree with; None for the schema of each file's manifest.
-        inferred: The schema for files whose manifest has none.
-        threads: How many threads read a file.
+        level: How much to check.
+        schema: The schema that Examples must match; None for the schema in each file's manifest.
+        inferred: The schema for files without a manifest.
+        threads: The number of threads for each file.
         tell: Called with the number of bytes that were read.
     """
 
@@ -73,7 +72,7 @@ class FileVerifier:
     tell: Callable[[int], None]
 
     def __call__(self, candidate: Candidate) -> FileReport:
-        """Return the report of one file."""
+        """Verify one file, and return its report."""
         name = candidate.file.name
         if candidate.missing is not None:
             return FileReport(name, "missing", damage=(Damage(name, "missing", 0, 0, 0, candidate.missing),))
@@ -83,7 +82,7 @@ class FileVerifier:
             damage = Damage.from_error(error, name, kind=error.kind or "wrong_file")
             report = FileReport(name, "wrong_file", damage=(damage,), notes=(error.advice,) if error.advice else ())
         except CorruptRecordError:
-            raise  # a fault of ours: all of them are reported
+            raise  # a bug: damage is reported, never raised
         except OSError as error:
             if error.errno in TOO_MANY_CODES:
                 message = f"{name}: cannot be verified: {os.strerror(error.errno)}\n  {TOO_MANY}"
@@ -128,14 +127,14 @@ class _Pass:
         self._at = 0
 
     def _add(self, facts: RecordFacts) -> None:
-        """Show the next records to all checks."""
+        """Pass the next records to all checks."""
         for check in self._checks:
             check.records(facts)
         self._records += facts.records
         self._raw_bytes += facts.size
 
     def report(self, threads: int) -> FileReport:
-        """Go through the file, and return what was found."""
+        """Read the file, and return the report."""
         size = self._file.size if self._file.seekable else 0
         if (local := self._file.local) is not None:
             local.had = max(local.had, size)
@@ -149,7 +148,7 @@ class _Pass:
         except CorruptRecordError as error:
             try:
                 self._look_behind(error)
-            except CorruptRecordError as changed:  # meanwhile
+            except CorruptRecordError as changed:  # the file changed during the pass
                 self._damage.append(self._as_damage(changed, 0))
         if not self._damage and self._is_miscounted:
             words = f"the headers of its gzip members say {self._claimed:,} records, and {self._records:,} are there"
@@ -175,16 +174,16 @@ class _Pass:
     # --- Sound files
 
     def _could_be_mapped(self, threads: int) -> bool:
-        """Whether the records might be checked where they are in the page cache, and by one thread."""
+        """Whether one thread could check the records in place, in the page cache."""
         if self._file.local is None or self._compression is not None or self._of_payloads:
             return False
-        # Where checksums are fast, threads that read wait for each other, and take no less time together.
+        # With fast checksums, reading threads wait for each other and are no faster together than one alone.
         return threads == 1 or _core.crc32c_path() != "portable"
 
     def _is_faster_mapped(self) -> bool:
-        """Take a little by either way, and say whether maps are clearly faster: not where pages are small.
+        """Measure both ways on a few chunks, and return whether maps are clearly faster. With small pages they are not.
 
-        Twice, for something may come between.
+        Each way is measured twice, since another process may disturb one of them.
         """
         read = mapped = math.inf
         for _ in range(2):
@@ -193,7 +192,7 @@ class _Pass:
         return mapped < _CLEARLY * read
 
     def _pace(self, take: Callable[[], object]) -> float:
-        """Return how long a byte takes."""
+        """Return the seconds that a byte takes."""
         started, before = time.perf_counter(), self._at
         take()
         return (time.perf_counter() - started) / (self._at - before) if self._at > before else math.inf
@@ -207,7 +206,7 @@ class _Pass:
             self._take_large(reader, error)
 
     def _take_mapped(self) -> bool:
-        """Take the next sound records as they are in the page cache; False where only reading them tells more."""
+        """Check the next records in place, in the page cache; False if the rest has to be read."""
         local = self._file.local
         assert local is not None
         descriptor = local.descriptor
@@ -218,7 +217,7 @@ class _Pass:
         return facts.size > 0
 
     def _reader(self) -> Reader:
-        """Return the records of a plain file from where the pass stands on."""
+        """Return a reader of a plain file that starts where the pass is."""
         local = self._file.local
         source: Any = Sequential(self._file) if local is None else local.descriptor
         return Reader(
@@ -233,7 +232,7 @@ class _Pass:
 
     @property
     def _most(self) -> int:
-        """The longest payload that is looked at as a whole."""
+        """The longest payload that is read as a whole."""
         return NO_LIMIT if self._of_payloads else LARGE_BYTES
 
     def _stream(self) -> Stream:
@@ -267,11 +266,11 @@ class _Pass:
             running = [pool.submit(copy_context().run, self._take_all, stream) for _ in range(threads)]
         errors = [error for each in running if (error := each.exception()) is not None]
         if errors:
-            # All threads are told of the first fault; of errors of other kinds, one is enough.
+            # Every thread raises the first fault; of other errors, one is enough.
             raise min(errors, key=lambda error: getattr(error, "offset", None) or 0)
 
     def _take_large(self, stream: Stream, error: CorruptRecordError) -> None:
-        """Take what a record tells that is too large to be looked at as a whole, or raise what is wrong."""
+        """Check a record that is too large to read as a whole, or raise the error."""
         if error.kind != "too_large" or not isinstance(stream, Reader):
             raise error
         facts = RecordFacts(*stream.pass_large())
@@ -285,7 +284,7 @@ class _Pass:
                 self._take(chunk)
 
     def _take(self, chunk: Chunk) -> None:
-        """Take what a chunk tells; what needs the order waits until its turn has come."""
+        """Check a chunk. Its facts wait until those of all chunks before it are in."""
         facts = RecordFacts(chunk.nbytes, chunk.identity())
         damage = [each for check in self._of_payloads for each in check.chunk(chunk)]
         with self._lock:
@@ -299,7 +298,7 @@ class _Pass:
     # --- Damaged ones
 
     def _look_behind(self, error: CorruptRecordError) -> None:
-        """Go on where the stream could not."""
+        """Continue after the damage that stopped the stream."""
         if error.kind in CHANGED:
             raise error
         if self._is_pipe:
@@ -326,14 +325,14 @@ class _Pass:
                 self._damage += [each for check in self._of_payloads for each in check.chunk(item)]
             self._tell(item.nbytes)
         again = not found or (self._compression is None and found[0].offset != offset)
-        if again and not self._is_miscounted:  # which is told at the end
+        if again and not self._is_miscounted:  # reported at the end
             words = unstable_words(error, still_there=first > 0)
             damage = self._as_damage(error, first if self._compression is None else 0)
             found.append(replace(damage, kind="unstable_read", words=words))
         self._damage += found
 
     def _one_reason(self, error: CorruptRecordError) -> bool:
-        """Whether no record is sound, for one reason that has a name."""
+        """Whether all records are damaged for one known reason, which is then reported."""
         if error.record or error.offset or self._records:
             return False
         source = codec_of(self._compression).seekable(self._file)
@@ -369,7 +368,7 @@ def _first_bytes(item: Chunk | Passed) -> int:
 
 
 class _SummedFile(ByteFile):
-    """A file whose bytes are summed up as they are read, each once, in any order."""
+    """A file that computes its checksum while its bytes are read, each once, in any order."""
 
     def __init__(self, file: ByteFile) -> None:
         self._file = file
@@ -385,14 +384,14 @@ class _SummedFile(ByteFile):
         self._file.check_not_truncated(record, offset)
 
     def read_at(self, offset: int, size: int) -> bytes:
-        """Return `size` bytes from `offset` on; fewer only at the end of the file."""
+        """Read `size` bytes at `offset`; fewer only at the end of the file."""
         piece = self._file.read_at(offset, size)
         if piece:
             self._pieces[offset] = len(piece), _core.crc32c(piece)
         return piece
 
     def crc(self, size: int) -> int | None:
-        """Return the checksum of the file, None if not all of it was read."""
+        """Return the checksum of the file; None if some of it was not read."""
         at = crc = 0
         for offset, (length, own) in sorted(self._pieces.items()):
             if offset != at:

@@ -1,4 +1,4 @@
-"""Reports of `verify`: of one file, and of all together."""
+"""The reports of `verify`: about one file, and about all of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Verdict: TypeAlias = Literal["sound", "damaged", "wrong_file", "missing", "unrea
 
 _SHOWN_FILES: Final = 20
 _SHOWN: Final = 10
-# What is wrong with a file as a whole, at no place of it.
+# Kinds of damage that concern a file as a whole, not a place in it.
 WHOLE: Final = frozenset(
     {"file_size", "file_crc", "record_count", "record_digest", "compression", "index", "missing", "unreadable"}
 )
@@ -24,10 +24,10 @@ WHOLE: Final = frozenset(
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that is wrong with a dataset, and with no single file of it.
+    """A problem of the dataset rather than of a single file.
 
     Attributes:
-        path: The folder, pattern or file that it is about.
+        path: The folder, pattern or file.
         kind: One word: `"incomplete"`, `"not_in_manifest"`, `"manifest"` or `"schema"`.
         words: What is wrong, for people.
 
@@ -45,7 +45,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class FileReport:
-    """What `verify` found out about one file.
+    """The report about one file.
 
     Attributes:
         path: The file.
@@ -53,8 +53,8 @@ class FileReport:
         records: How many sound records it has.
         bytes: Its size.
         compression: `"gzip"`, `"zlib"` or None.
-        damage: What is wrong with it, in the order of the file.
-        notes: What is worth knowing, and not wrong.
+        damage: What is wrong, in file order.
+        notes: Remarks that are no problems.
     """
 
     path: str
@@ -67,7 +67,7 @@ class FileReport:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong with it."""
+        """Whether the file is intact."""
         return self.verdict == "sound"
 
     def __str__(self) -> str:
@@ -89,12 +89,12 @@ class FileReport:
 
 @dataclass(frozen=True)
 class Verified:
-    """What `verify` found out.
+    """The report of `verify`.
 
     Attributes:
-        files: One report a file, in reading order.
-        problems: What is wrong with the dataset and with no single file of it.
-        notes: What is worth knowing, and not wrong.
+        files: One report for each file, in reading order.
+        problems: Problems of the dataset rather than of a single file.
+        notes: Remarks that are no problems.
     """
 
     files: tuple[FileReport, ...]
@@ -103,26 +103,26 @@ class Verified:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether everything is intact."""
         return not self.problems and all(file.ok for file in self.files)
 
     @property
     def records(self) -> int:
-        """How many sound records there are."""
+        """The number of intact records."""
         return sum(file.records for file in self.files)
 
     @property
     def bytes(self) -> int:
-        """The size of all files."""
+        """The total size of all files."""
         return sum(file.bytes for file in self.files)
 
     @property
     def damage(self) -> tuple[Damage, ...]:
-        """What is wrong with the files, one after the other."""
+        """The damage in all files, in order."""
         return tuple(damage for file in self.files for damage in file.damage)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain dicts, lists, texts and numbers, for JSON."""
+        """Return the report as dicts, lists, strings and numbers, for JSON."""
         return {
             "ok": self.ok,
             "records": self.records,

@@ -1,4 +1,4 @@
-"""Verify: is every byte of a dataset as it was written, and do its records hold what they should?"""
+"""Verify: all files of a dataset, and one report about them."""
 
 from __future__ import annotations
 
@@ -36,26 +36,26 @@ def verify(
     workers: Workers | Engine = AUTO,
     schema: Schema | Mapping[str, Any] | None = None,
 ) -> Verified:
-    """Return what is wrong with a dataset, and what is sound.
+    """Check a dataset, and report everything that is wrong with it.
 
-    Every byte is read once. Whatever is wrong is reported, and not raised: look at `ok` of the report.
+    Every byte is read once. Problems are reported rather than raised: look at `ok` of the report.
 
-    - Always: the framing and both checksums of every record, what stands behind the last one, the checksums of gzip and
-      zlib data; sizes, counts, checksums and digests of a manifest; shards that are missing or too many; indexes.
-    - With `check="examples"`, also that every payload is an Example that agrees with the schema.
-    - With `check="images"`, also that every jpeg and png can be decoded to its end. Needs `recordkit[images]`.
+    - Always: the framing and both checksums of every record, trailing bytes, and the checksums of gzip and zlib data;
+      the sizes, counts, checksums and digests in the manifest; missing and extra shards; indexes.
+    - With `check="examples"`, also that every payload is an Example that matches the schema.
+    - With `check="images"`, also that every JPEG and PNG decodes completely. Needs `recordkit[images]`.
 
-    A file without a manifest that was cut exactly between two records looks like a shorter one.
+    Without a manifest, a file that was cut exactly between two records looks like a shorter file.
 
     Args:
         where: What `recordkit.open` takes: a folder, a file, a glob, `name@16`, a list of those, an open file, `"-"`.
-        check: How far to look: `"records"`, `"examples"` or `"images"`.
-        workers: How many threads, or an engine that runs files elsewhere.
-        schema: What the Examples have to agree with; by default the schema that they were written with, or one that is
-            told from the first of them.
+        check: How much to check: `"records"`, `"examples"` or `"images"`.
+        workers: The number of threads, or an engine that does the files.
+        schema: The schema that the Examples must match. By default it comes from the manifest, or is inferred from the
+            first Examples.
 
     Raises:
-        StorageError: Nothing is there.
+        StorageError: There are no files.
 
     >>> import pathlib, tempfile, recordkit as rk
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.tfrecord"
@@ -75,14 +75,14 @@ def verify(
         message = f"check is 'records', 'examples' or 'images', found {check!r}"
         raise ValueError(message)
     threads = workers_of(workers)
-    mapped_at_most()  # what is wrong with the environment is no fault of a file
+    mapped_at_most()  # fails for a bad environment variable, before a file is blamed for it
     found = find(where)
     engine = engine_for(Threads(threads) if isinstance(workers, Processes) else workers, len(found.candidates))
     return _Verifier(found, check, schema).verified(engine, threads)
 
 
 class _Verifier:
-    """Goes through all files."""
+    """Verifies the files that were found."""
 
     def __init__(self, found: Findings, level: Level, schema: Schema | Mapping[str, Any] | None) -> None:
         self._found = found
@@ -90,7 +90,7 @@ class _Verifier:
         self._declared = Schema(schema) if isinstance(schema, Mapping) else schema
 
     def verified(self, engine: Engine, threads: int) -> Verified:
-        """Return the report of all files."""
+        """Verify all files, and return the report."""
         candidates = self._found.candidates
         inferred = self._inferred if self._level != "records" else None
         if self._level != "records":
@@ -100,7 +100,7 @@ class _Verifier:
         reports = engine.map(FileVerifier(self._level, self._declared, inferred, threads, tell), candidates)
         return Verified(tuple(reports), tuple(self._found.problems), tuple(self._found.notes))
 
-    # --- What the payloads are held against
+    # --- The schema of the payloads
 
     def _note_payloads(self) -> None:
         other = [each for each in self._found.candidates if self._declared is None and each.holds_no_examples]
@@ -112,7 +112,7 @@ class _Verifier:
 
     @property
     def _inferred(self) -> Schema | None:
-        """What the first records of the files that have no schema say; None if they say nothing in common."""
+        """The schema inferred from the first records of files without a manifest; None if they have none in common."""
         there = [each.file for each in self._found.candidates if not each.known and each.missing is None]
         some = there[:: max(1, len(there) // _SAMPLED_FILES)]
         files = [RecordFile(file.reopened()) for file in some if file.seekable]
@@ -127,7 +127,7 @@ class _Verifier:
 
 
 class _Progress:
-    """Adds up the bytes that threads have read. In another process it is silent."""
+    """Reports the bytes read by all threads as progress. In another process it reports nothing."""
 
     def __init__(self, total: int | None) -> None:
         self._lock = threading.Lock()
@@ -153,7 +153,7 @@ def _can_be_read(file: RecordFile) -> bool:
 
 
 def _total(candidates: list[Candidate]) -> int | None:
-    """Return how many bytes of records there are, as far as that is known without reading."""
+    """Return the number of bytes to read, as far as it is known in advance; None if a pipe is among the files."""
     if any(not candidate.file.seekable for candidate in candidates):
         return None
     total = 0
@@ -166,5 +166,5 @@ def _total(candidates: list[Candidate]) -> int | None:
 
 
 def _size(file: ByteFile) -> int:
-    """Return the size of a file, without opening it: there may be ten thousand."""
+    """Return the size of a file without opening it, since there may be ten thousand."""
     return file.size if file.local is None else file.local.path.stat().st_size

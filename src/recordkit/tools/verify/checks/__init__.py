@@ -1,4 +1,4 @@
-"""The checks of verify, one file each. A new one is a class in a file of its own, and a line in `CHECKS`."""
+"""The checks of verify, one file each. To add one, write its class in a new file, and list it in `CHECKS`."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ from ._manifest import ManifestCheck
 from ._pictures import PicturesCheck
 from ._repeats import RepeatsCheck
 
-# In the order of their findings in a report.
+# Reports list their findings in this order.
 CHECKS: Final[tuple[type[Check], ...]] = (
     ManifestCheck,
     IndexCheck,

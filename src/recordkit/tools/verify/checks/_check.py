@@ -1,7 +1,7 @@
-"""Checks: what `verify` holds the records of a file against, one after the other in the order of `CHECKS`.
+"""What a check is: a class that compares a file with something, such as its manifest or a schema.
 
-A check sees every intact record in one of two ways. By default it gets sizes and identities, and payloads are checked
-where they are in the page cache, without a copy. Only a check with `wants_payloads` gets the records themselves.
+By default a check gets the sizes and identities of all intact records, and the pass verifies payloads in place in the
+page cache, without a copy. Only a check with `wants_payloads` gets the records themselves.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ IDENTITY = np.dtype([("length", "<u8"), ("crc", "<u4")])
 
 @dataclass(frozen=True)
 class CheckedFile:
-    """A file, and what it has to agree with.
+    """A file, and what it has to match.
 
     Attributes:
         file: Its bytes.
         compression: How it is compressed.
-        level: How far to look.
+        level: How much to check.
         shard: Its entry in a manifest.
-        expected: How many records it has according to anything but a manifest.
-        schema: What its Examples have to agree with; None if any Example will do.
+        expected: The number of records according to anything but a manifest.
+        schema: The schema that its Examples must match; None if any Example will do.
     """
 
     file: ByteFile
@@ -50,9 +50,9 @@ class RecordFacts(NamedTuple):
     """The sizes and identities of consecutive intact records.
 
     Attributes:
-        size: How many bytes their frames take.
+        size: The number of bytes of their frames.
         identity: The length and the checksum of each payload, as `Chunk.identity` returns them.
-        first: The number of the first one in the file, if damaged records come before it.
+        first: The number of the first record in the file, if damaged records come before it.
     """
 
     size: int
@@ -61,7 +61,7 @@ class RecordFacts(NamedTuple):
 
     @property
     def records(self) -> int:
-        """How many there are."""
+        """The number of records."""
         return len(self.identity) // IDENTITY.itemsize
 
     @property
@@ -71,14 +71,14 @@ class RecordFacts(NamedTuple):
 
 
 class PassResult(NamedTuple):
-    """What a pass over a file found out.
+    """The result of a pass over a file.
 
     Attributes:
-        records: How many intact records there are.
+        records: The number of intact records.
         size: The size of the file.
         crc: The checksum of all bytes of a compressed file, if it is known.
-        damaged: Whether a record is damaged.
-        differs: Whether that, or whether an earlier check found something.
+        damaged: Whether the pass found damage.
+        differs: Whether the pass found damage, or an earlier check did.
     """
 
     records: int
@@ -93,7 +93,7 @@ class Check(Protocol):
 
     @property
     def wants_payloads(self) -> bool:
-        """Whether `chunk` has to be called. Where no check wants it, no record is copied."""
+        """Whether the check needs `chunk`. If none does, no record is copied."""
 
     @classmethod
     def begin(cls, file: CheckedFile) -> Self | None:
@@ -103,14 +103,14 @@ class Check(Protocol):
         """Take the next intact records, in the order of the file."""
 
     def chunk(self, chunk: Chunk) -> Iterable[Damage]:
-        """Return what is wrong with some intact records. Called by any thread, in any order."""
+        """Check the payloads of some intact records. Called by any thread, in any order."""
 
     def end(self, result: PassResult) -> Iterable[Damage | str]:
         """Return what is wrong with the file, and notes as text."""
 
 
 class FactsCheck:
-    """The part of `Check` that is the same for all checks that need no payloads."""
+    """Base class of the checks that need no payloads."""
 
     wants_payloads = False
 

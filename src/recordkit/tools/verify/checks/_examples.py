@@ -1,4 +1,4 @@
-"""Examples: whether each payload is an Example that agrees with the schema."""
+"""Check that each payload is an Example that matches the schema."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
     from ._check import CheckedFile, Level, PassResult, RecordFacts
 
-_MOST: Final = 1000  # a file of something else altogether has as many as it has records
+_MOST: Final = 1000  # if a file holds something else altogether, every record is bad
 
 
 class ExamplesCheck:
-    """Decodes every payload, and reports those that cannot be."""
+    """Decodes every payload, and reports those that cannot be decoded."""
 
     level: Level = "examples"
     wants_payloads = True
@@ -32,14 +32,14 @@ class ExamplesCheck:
 
     @classmethod
     def begin(cls, file: CheckedFile) -> Self | None:
-        """Start, if this is the level that was asked for."""
+        """Start if this level was asked for."""
         return cls(file) if file.level == cls.level else None
 
     def records(self, facts: RecordFacts) -> None:
-        """Take nothing: the payloads are enough."""
+        """Do nothing: this check looks at payloads."""
 
     def chunk(self, chunk: Chunk) -> list[Damage]:
-        """Return what is wrong with the payloads of a chunk."""
+        """Decode the payloads of a chunk, and return the damage."""
         found: list[Damage] = []
         if self._found < _MOST:
             for damage in self._wrong(chunk):
@@ -50,11 +50,11 @@ class ExamplesCheck:
         return sorted(found, key=lambda damage: damage.record)
 
     def end(self, result: PassResult) -> list[str]:
-        """Return a note if so much was wrong that this check gave up."""
+        """Return a note if this check gave up."""
         return ["so many payloads are wrong that the rest was not looked at"] if self._found >= _MOST else []
 
     def _wrong(self, chunk: Chunk) -> Iterator[Damage]:
-        """Yield what is wrong. Each time a record is, those before it and those after it are decoded again."""
+        """Yield the damage. After each bad record, those before it and those after it are decoded again."""
         left = [(0, len(chunk))]
         while left:
             start, stop = left.pop()
@@ -72,7 +72,7 @@ class ExamplesCheck:
                     yield self._damage(chunk, start + row, "bad_picture", error)
 
     def _more_wrong(self, batch: Any) -> Iterator[tuple[int, CorruptRecordError]]:
-        """Yield the rows of a decoded batch whose values are wrong, and the error about each."""
+        """Yield the rows of a decoded batch with bad values, and the error about each."""
         yield from ()
 
     def _read(self, chunk: Chunk, start: int, stop: int) -> Any:

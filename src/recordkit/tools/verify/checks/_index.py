@@ -1,4 +1,4 @@
-"""The index: whether the one beside a file says where its records are."""
+"""Check that the index next to a file fits its records."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _REMADE: Final = "remove it, and it is made again when it is needed"
 
 
 class IndexCheck(FactsCheck):
-    """Holds the index beside a file against the lengths of its records.
+    """Compares the index next to a file with the lengths of its records.
 
     Args:
         path: The index file.
         data: Its bytes.
-        index: The same, parsed; None if it is damaged, or of another file.
-        words: What is wrong then.
+        index: The parsed index; None if it is damaged or belongs to another file.
+        words: What is wrong in that case.
     """
 
     def __init__(self, path: str, data: bytes, index: Index | None, words: str = "") -> None:
@@ -44,14 +44,14 @@ class IndexCheck(FactsCheck):
         self._data = data
         self._index = index
         self._words = words
-        self._block = 0  # the first one that is not compared
+        self._block = 0  # the next one to compare
         self._offset = 0  # of its first record
         self._held: list[NDArray[np.uint64]] = []
         self._count = 0
 
     @classmethod
     def begin(cls, file: CheckedFile) -> Self | None:
-        """Start, if there is an index beside the file."""
+        """Start if there is an index."""
         local = file.file.local
         if local is None:
             return None
@@ -59,7 +59,7 @@ class IndexCheck(FactsCheck):
         try:
             fingerprint = Fingerprint.of_bytes(file.file)
             check_fits(Index(path, fingerprint), fingerprint.size, file.compression)
-            data = path.read_bytes()  # which is as large as its numbers say
+            data = path.read_bytes()  # bounded: its size was checked above
             return cls(str(path), data, Index(data, fingerprint, name=str(path)))
         except (FileNotFoundError, NotADirectoryError):
             return None
@@ -69,7 +69,7 @@ class IndexCheck(FactsCheck):
             if error.errno in TOO_MANY_CODES:
                 raise
             words = f"{path}: {Damage.from_error(error, file.file.name).words}"
-        # One that is out of date while a dataset is published belongs to the state before, and is about to be replaced.
+        # While a dataset is published, an index may still belong to the state before, and is about to be replaced.
         return None if lacks_side_files(local.path) is not None else cls(str(path), b"", None, words)
 
     def records(self, facts: RecordFacts) -> None:
@@ -81,7 +81,7 @@ class IndexCheck(FactsCheck):
             self._compare(self._count // BLOCK)
 
     def end(self, result: PassResult) -> list[Damage | str]:
-        """Return what is wrong with the index. No index can fit a damaged file, so then it is nothing."""
+        """Return what is wrong with the index; nothing for a damaged file, since no index could fit it."""
         if result.damaged:
             return []
         if self._index is not None:
@@ -89,7 +89,7 @@ class IndexCheck(FactsCheck):
         return [Damage(self._path, "index", 0, 0, len(self._data), f"{self._words}; {_REMADE}")] if self._words else []
 
     def _compare(self, blocks: int) -> None:
-        """Hold so many blocks against the records, and forget these."""
+        """Compare this many blocks with the records seen, and drop those."""
         lengths = np.concatenate(self._held)
         self._held = [lengths[blocks * BLOCK :]]
         self._count = len(self._held[0])
@@ -118,15 +118,15 @@ class IndexCheck(FactsCheck):
         return True
 
     def _are_equal(self, entries: NDArray[np.void], lengths: NDArray[np.uint64]) -> bool:
-        """Whether blocks of one width, which stand one after the other, are equal: many of them at a time."""
+        """Compare consecutive blocks of one width, many at a time."""
         sizes = lengths.sum(1, dtype=np.uint64) + np.uint64(_FRAME * BLOCK)
         starts = np.cumsum(sizes, dtype=np.uint64) - sizes + np.uint64(self._offset)
         above = lengths - (entries["least"] - np.uint64(_FRAME))[:, None]
         width = int(entries["width"][0])
-        told: Any = 0
+        packed: Any = 0
         if width:
-            told = np.frombuffer(self._data, f"<u{width}", lengths.size, int(entries["at"][0])).reshape(lengths.shape)
-        return np.array_equal(entries["start"], starts) and bool((above == told).all())
+            packed = np.frombuffer(self._data, f"<u{width}", lengths.size, int(entries["at"][0])).reshape(lengths.shape)
+        return np.array_equal(entries["start"], starts) and bool((above == packed).all())
 
     def _fail(self, words: str) -> None:
         self._index, self._words = None, words

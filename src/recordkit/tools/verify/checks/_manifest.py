@@ -1,4 +1,4 @@
-"""The manifest: whether a file has the size, the records and the checksums that were written down for it."""
+"""Check that a file has the size, records and checksums that its manifest lists."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ManifestCheck(FactsCheck):
-    """Holds a file against its entry in a manifest, or against the number of records that TFDS gives."""
+    """Compares a file with its entry in a manifest, or with the number of records that TFDS gives."""
 
     def __init__(self, file: CheckedFile) -> None:
         self._file = file
@@ -25,7 +25,7 @@ class ManifestCheck(FactsCheck):
 
     @classmethod
     def begin(cls, file: CheckedFile) -> Self | None:
-        """Start, if anybody has written down how many records there are."""
+        """Start if there is such an entry or number."""
         return None if file.shard is None and file.expected is None else cls(file)
 
     def records(self, facts: RecordFacts) -> None:
@@ -34,7 +34,7 @@ class ManifestCheck(FactsCheck):
             self._digest.update(facts.identity)
 
     def end(self, result: PassResult) -> Iterator[Damage | str]:
-        """Yield the differences. Those of a damaged file follow from its damage, so only the count is noted."""
+        """Yield the differences. In a damaged file they follow from the damage, so only the count is noted."""
         wanted, records = self._wanted, result.records
         if not result.damaged:
             yield from self._differences(result)

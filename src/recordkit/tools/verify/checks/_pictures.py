@@ -1,4 +1,4 @@
-"""Pictures: whether each jpeg and png can be decoded to its end."""
+"""Check that each JPEG and PNG decodes completely."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class PicturesCheck(ExamplesCheck):
-    """Checks Examples, and the pictures in those that are right: every payload is decoded once for both."""
+    """Checks Examples, and the pictures in the good ones. Each payload is decoded once for both."""
 
     level = "images"
 
@@ -38,14 +38,14 @@ class PicturesCheck(ExamplesCheck):
 
 
 def _picture_fields(schema: Schema) -> dict[str, bool]:
-    """Return the fields that may hold pictures, and whether they are declared to."""
+    """Return the fields that may hold pictures, and whether they are declared as such."""
     fields = {**schema.fields, **schema.sequences}
     dtypes = {name: declared.dtype for name, declared in fields.items() if isinstance(declared, Field)}
     return {name: dtype != "bytes" for name, dtype in dtypes.items() if dtype in ("jpeg", "png", "bytes")}
 
 
 def _bad_pictures(value: Any, *, declared: bool) -> Iterator[CorruptRecordError]:
-    """Yield what is wrong with the pictures of a value; of any bytes, only with what looks like a picture."""
+    """Yield the errors of the pictures in a value. Undeclared bytes count only if they look like a picture."""
     for data in _flat(value):
         if declared or images.kind(data):
             try:
@@ -53,7 +53,7 @@ def _bad_pictures(value: Any, *, declared: bool) -> Iterator[CorruptRecordError]
             except CorruptRecordError as error:
                 yield error
             except SchemaError:
-                pass  # a sound picture with more bits than can be given
+                pass  # intact, but with more bits than can be decoded
 
 
 def _flat(value: Any) -> Iterator[bytes]:

@@ -1,7 +1,7 @@
-"""Repeats: runs of records that stand in a file twice, as a block does that was written twice.
+"""Check for runs of records that a file holds twice, such as a block that was written twice.
 
-Told from lengths and checksums alone. Only so many records are kept in memory, so that in a large file the two places
-are found if they are less than about two million records apart.
+Records are compared by lengths and checksums alone. Memory is bounded: in a large file, both runs are found only if
+they are less than about two million records apart.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from ._check import CheckedFile, PassResult, RecordFacts
 
 _KEPT: Final = 1 << 22
-_RECORDS: Final = 8  # fewer may be equal for other reasons
-_BYTES: Final = 4096  # unless they are as large as a block of a disk
+_RECORDS: Final = 8  # fewer may be equal by chance
+_BYTES: Final = 4096  # unless they fill a disk block
 _FRAME: Final = 16
 _SHOWN: Final = 5
 _A: Final = np.uint64(0x9E3779B97F4A7C15)
@@ -33,7 +33,7 @@ _B: Final = np.uint64(0xC2B2AE3D27D4EB4F)
 
 
 class Repeat(NamedTuple):
-    """Consecutive records that are like earlier ones."""
+    """Consecutive records that equal earlier ones."""
 
     record: int
     earlier: int
@@ -42,7 +42,7 @@ class Repeat(NamedTuple):
 
 
 class RepeatsCheck(FactsCheck):
-    """Notes runs of records that a file holds twice, unless its manifest confirms that it was written so."""
+    """Notes repeated runs of records, unless the manifest confirms that they were written that way."""
 
     def __init__(self, *, confirmed: bool) -> None:
         self._confirmed = confirmed
@@ -52,7 +52,7 @@ class RepeatsCheck(FactsCheck):
 
     @classmethod
     def begin(cls, file: CheckedFile) -> Self:
-        """Start, for any file."""
+        """Start for any file."""
         return cls(confirmed=file.shard is not None)
 
     def records(self, facts: RecordFacts) -> None:
@@ -77,13 +77,13 @@ class RepeatsCheck(FactsCheck):
             yield f"and {len(repeats) - _SHOWN:,} more repeated runs of records"
 
     def _number(self, intact: int) -> int:
-        """Return the number in the file of the record that so many intact ones precede."""
+        """Return the number in the file of the record after this many intact ones."""
         before, number = self._numbers[bisect_right(self._numbers, intact, key=itemgetter(0)) - 1]
         return number + intact - before
 
 
 class Repeats:
-    """Takes the identities of a file's records in order.
+    """Finds repeated runs in the identities of records.
 
     >>> import struct
     >>> repeats = Repeats()
@@ -100,7 +100,7 @@ class Repeats:
         self._found: list[Repeat] = []
 
     def add(self, identity: bytes, records: int) -> None:
-        """Take the next records, as `Chunk.identity` gives them."""
+        """Take the identities of the next records, as `Chunk.identity` returns them."""
         self._pieces.append(identity)
         self._held += records
         if self._held >= _KEPT:
@@ -110,21 +110,21 @@ class Repeats:
             self._pieces, self._held = [kept], len(kept) // IDENTITY.itemsize
 
     def result(self) -> list[Repeat]:
-        """Return what was found, in the order of the file."""
+        """Return the repeated runs, in file order."""
         self._look()
         return self._found
 
     def _look(self) -> None:
-        if not _core.may_repeat(self._pieces):  # as it nearly never does, and that is told fast
+        if not _core.may_repeat(self._pieces):  # a fast test, which nearly always settles it
             return
         end = self._found[-1].record + self._found[-1].records if self._found else 0
         for found in _repeats(np.frombuffer(b"".join(self._pieces), IDENTITY), self._first):
-            if found.record >= end:  # else it was found before, among those that were kept
+            if found.record >= end:  # otherwise it was found before, in the records that were kept
                 self._found.append(found)
 
 
 def _repeats(identity: NDArray[np.void], first: int) -> list[Repeat]:
-    """Return the runs that repeat earlier ones, by pairs of neighbours: single records may well be equal."""
+    """Return the runs that repeat earlier ones. Pairs of neighbours are compared, since single records may be equal."""
     lengths = identity["length"]
     own = (lengths * _A) ^ (identity["crc"].astype(np.uint64) * _B)
     pairs = own[:-1] * _A + own[1:]
@@ -141,7 +141,7 @@ def _runs(back: NDArray[np.int64], ends: NDArray[np.uint64], first: int) -> list
     starts, stops = np.concatenate([[0], edges]), np.concatenate([edges, [len(back)]])
     far = back[starts]
     records, size = stops - starts + 1, ends[stops + 1] - ends[starts]
-    # Records that are all alike, or come round in a short circle, are no block.
+    # Records that are all equal, or repeat in a short cycle, are not a repeated block.
     wanted = (far > 0) & ((records >= _RECORDS) | (size >= _BYTES)) & ((far >= _RECORDS) | (records <= far))
     columns = (starts + first, starts + first - far, records, size.astype(np.int64))
     return [Repeat(*map(int, row)) for row in np.stack(columns, 1)[wanted]]
