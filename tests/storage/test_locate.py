@@ -195,7 +195,8 @@ class TestIncomplete:
     def test_a_shard_under_two_suffixes_is_an_error(self, tmp_path: Path) -> None:
         fill(tmp_path, *shards("a", 2), "a-00001-of-00002.tfrecord.gz")
 
-        assert "two files for one shard: a-00001-of-00002.tfrecord and a-00001-of-00002.tfrecord.gz" in error_of(tmp_path)
+        names = "a-00001-of-00002.tfrecord and a-00001-of-00002.tfrecord.gz"
+        assert f"two files for one shard: {names}" in error_of(tmp_path)
 
     def test_a_number_beyond_the_total_is_an_error(self, tmp_path: Path) -> None:
         fill(tmp_path, "a-00000-of-00002.tfrecord", "a-00002-of-00002.tfrecord")
