@@ -67,7 +67,7 @@ _INSTEAD: Final = {
 }
 
 # What to say about any other name that a module does not have.
-_BESIDES: Final = {
+_OTHERWISE: Final = {
     "tf": "It offers what scripts about records use. To compute, use NumPy functions on these tensors.",
     "tf.image": "It has {}. Use NumPy functions on these tensors.",
 }
@@ -122,7 +122,7 @@ def _hint(module: str, name: str, offered: Iterable[str]) -> str:
     near = None if f"{module}.{name}" in _THEIRS else nearest(name, offered)
     if hint or near:
         return hint or f"Did you mean {near!r}?"
-    return _INSTEAD.get(module) or _BESIDES.get(module, "It has {}.").format(", ".join(sorted(offered)))
+    return _INSTEAD.get(module) or _OTHERWISE.get(module, "It has {}.").format(", ".join(sorted(offered)))
 
 
 def nearest(name: str, offered: Iterable[str]) -> str | None:

@@ -60,10 +60,9 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     """
     sizes = np.atleast_1d(np.asarray(shape if isinstance(shape, Tensor) else np.array(shape, np.int64))).tolist()
     given = convert_to_tensor(tensor)
-    told = [
-        not isinstance(size, Tensor) and (size != -1 or not given.unknown_dims) for size in _each(shape, len(sizes))
-    ]
-    return Tensor(reshaped(np.asarray(given), tuple(sizes)), as_unknown_dims(not is_told for is_told in told))
+    any_unknown = bool(given.unknown_dims)
+    unknown = [isinstance(size, Tensor) or (size == -1 and any_unknown) for size in _each(shape, len(sizes))]
+    return Tensor(reshaped(np.asarray(given), tuple(sizes)), as_unknown_dims(unknown))
 
 
 def _each(shape: Any, rank: int) -> Sequence[Any]:
