@@ -1,8 +1,8 @@
-"""Cache: elements kept once they were made, in memory or on the disk.
+"""Cache: elements that are computed once, and kept in memory or on disk.
 
-On the disk they are a dataset of their own, which appears when it is whole: each record is a block of elements, as
-`_cache_format` writes it, and the last one tells how many elements each block has. A manifest remembers what they were
-made of.
+On disk they are a dataset of their own, which appears when it is complete: each record is a block of elements, as
+`_cache_format` writes it, and the last record holds the number of elements of each block. The manifest holds the
+fingerprint of what they were made from.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from ._elements import Values
     from ._pipeline import Pipeline
 
-_RECORD_BYTES = 64 << 10  # few elements: any of them may be asked for alone
+_RECORD_BYTES = 64 << 10  # few elements, because any of them may be read alone
 _KEPT_BLOCKS = 64
-_FORMAT = 2  # 1 was pickled: such a cache is made anew
+_FORMAT = 2  # 1 was pickled: such a cache is rebuilt
 
 
 def nbytes(value: Any) -> int:
@@ -80,7 +80,7 @@ class MemoryStore:
         return self._blocks
 
     def finish(self) -> CachedElements:
-        """Return what is kept, to be asked for elements."""
+        """Return the elements, by number."""
         return CachedElements(self._starts, self._blocks.__getitem__)
 
 
@@ -89,7 +89,7 @@ class DiskStore:
 
     def __init__(self, path: Path, fingerprint: str, *, mode: int | None, passing: bool = False) -> None:
         self._path = path
-        self._passing = passing  # the folder is gone with the last who uses it
+        self._passing = passing  # the folder is removed with its last user
         self._counts: list[int] = []
         metadata = {"recordkit": "cache", "format": _FORMAT, "of": fingerprint}
         self._writer = create(path, name="cache", metadata=metadata, mode=mode, overwrite=path.exists())
@@ -103,7 +103,7 @@ class DiskStore:
             self._counts.append(len(part))
 
     def finish(self) -> CachedElements:
-        """Publish the dataset, and return it to be asked for elements."""
+        """Publish the dataset, and return the elements, by number."""
         self._writer.write_raw(dump(self._counts))
         self._writer.close()
         kept = open_cache(self._path)
@@ -112,14 +112,14 @@ class DiskStore:
         return kept
 
     def drop(self) -> None:
-        """Leave nothing."""
+        """Remove everything."""
         self._writer.abort()
         if self._passing:
             shutil.rmtree(self._path.parent, ignore_errors=True)
 
 
 def open_cache(path: Path) -> CachedElements:
-    """Return the elements of a cache on the disk."""
+    """Return the elements of a cache on disk."""
     where = manifest_of(path, lone=False)
     manifest = Manifest.load(where)
     assert manifest is not None
@@ -158,7 +158,7 @@ def _not_ours(path: Path, record: int, words: str) -> StateError:
 
 
 def cache_fingerprint(path: Path) -> str | None:
-    """Return what the cache in a folder was made of, "" if an older version wrote it; None if there is none."""
+    """Return the fingerprint of the cache in a folder, "" if it is outdated; None if there is none."""
     manifest = Manifest.load(manifest_of(path, lone=False))
     metadata = manifest.metadata if manifest is not None else {}
     if metadata.get("recordkit") != "cache":
@@ -191,7 +191,7 @@ class CachedElements:
         return values
 
     def span(self, first: int, stop: int) -> Values:
-        """Return elements that follow each other."""
+        """Return consecutive elements."""
         parts = []
         while first < stop:
             number = bisect_right(self._starts, first) - 1
@@ -205,7 +205,7 @@ class CachedElements:
         blocks = np.searchsorted(np.asarray(self._starts), numbers, side="right") - 1
         places = numbers - np.asarray(self._starts)[blocks]
         order = np.argsort(blocks, kind="stable")
-        # Of each block only what is asked for is put together with that of the others.
+        # Only the wanted elements of each block are joined.
         parts = [picked(self._at(number), places[blocks == number]) for number in np.unique(blocks).tolist()]
         back = np.empty(len(order), np.int64)
         back[order] = np.arange(len(order))
@@ -216,10 +216,10 @@ class CachedElements:
 class _CacheState:
     kept: CachedElements | None = None
     lock: Any = field(default_factory=threading.Lock)
-    filling: Any = field(default_factory=threading.Lock)  # many may ask at once for elements that nobody has made yet
+    filling: Any = field(default_factory=threading.Lock)  # held while the elements are computed for all who wait
 
     def __getstate__(self) -> tuple[()]:
-        return ()  # another process fills its own, or finds the one on the disk
+        return ()  # another process fills its own, or uses the one on disk
 
     def __setstate__(self, state: tuple[()]) -> None:
         self.__init__()  # type: ignore[misc]
@@ -227,14 +227,14 @@ class _CacheState:
 
 @dataclass(frozen=True)
 class CacheSource:
-    """A source whose elements are made once, and kept when all of them are there.
+    """A source whose elements are computed once, and kept when all of them are there.
 
     Args:
-        upstream: Makes them.
+        upstream: Computes them.
         path: A folder to keep them in; None for memory.
-        max_bytes: More than so much goes to the disk.
-        fingerprint: What they are made of.
-        name: What people call it.
+        max_bytes: If they need more memory than this, move them to disk.
+        fingerprint: Identifies what they are made from.
+        name: What errors call it.
         most_rows: How many elements to give at a time at most; None for as many as fit.
     """
 
@@ -252,12 +252,12 @@ class CacheSource:
 
     @property
     def ends(self) -> NDArray[np.int64]:
-        """All elements lie together."""
+        """The elements, as if in one file."""
         return np.array([self.count()], np.int64)
 
     @property
     def mean_bytes(self) -> int:
-        """What is fitting for elements of any size."""
+        """A size that suits elements of any size."""
         return _RECORD_BYTES
 
     @property
@@ -266,11 +266,11 @@ class CacheSource:
         return _RECORD_BYTES
 
     def digest(self) -> str:
-        """Return what tells these elements from others."""
+        """Return the fingerprint."""
         return self.fingerprint
 
     def permissions(self) -> int | None:
-        """Return the permissions that all files allow which the elements come from; None if there are none."""
+        """Return the permissions that all files of the elements allow; None if there are no files."""
         return self.upstream.permissions()
 
     def as_records(self) -> CacheSource:
@@ -278,10 +278,10 @@ class CacheSource:
         return self
 
     def describe(self) -> None:
-        """Return nothing: the pipeline before it says it all."""
+        """Return None: the pipeline before the cache describes the elements."""
 
     def functions(self) -> tuple[Any, ...]:
-        """Return none: they are those of the pipeline before it."""
+        """Return none: they belong to the pipeline before the cache."""
         return ()
 
     def pipelines(self) -> tuple[Pipeline, ...]:
@@ -298,14 +298,14 @@ class CacheSource:
         return f"{self.name}, kept in {'memory' if self.path is None else self.path} once they are made"
 
     def expect(self, count: int) -> None:
-        """Elements are had at once already."""
+        """Do nothing: elements are kept in memory or read in blocks."""
 
     def place(self, number: int) -> str:
         """Name an element."""
         return f"{self.name}: element {number} of its cache"
 
     def count(self) -> int:
-        """Return how many elements there are, for which all may have to be made."""
+        """Return how many elements there are; all may have to be computed for that."""
         known = self._known()
         if known is not None:
             return len(known)
@@ -322,7 +322,7 @@ class CacheSource:
         return fingerprint == self.fingerprint
 
     def filled(self) -> CachedElements:
-        """Return the elements, all of them made."""
+        """Return the elements, after computing them all if necessary."""
         with self._filled.filling:
             if (known := self._known()) is not None:
                 return known
@@ -333,7 +333,7 @@ class CacheSource:
         return filling.kept
 
     def store(self) -> MemoryStore | DiskStore:
-        """Return where new elements go. Two who fill it at once each make their own; the first to end is kept."""
+        """Return a store for new elements. If several fill the cache at once, the first to finish is kept."""
         if self.path is None:
             return MemoryStore()
         try:
@@ -342,7 +342,7 @@ class CacheSource:
             return MemoryStore()
 
     def spilled(self, store: MemoryStore) -> DiskStore:
-        """Return what has grown too large for memory, on the disk."""
+        """Move what has grown too large for memory to disk."""
         folder = Path(tempfile.mkdtemp(prefix="recordkit-cache-"))
         disk = DiskStore(folder / "cache", self.fingerprint, mode=self.permissions(), passing=True)
         for values in store.blocks():
@@ -351,25 +351,25 @@ class CacheSource:
 
     @staticmethod
     def _free(path: Path) -> Path:
-        """Return the path if nothing is there that is not a cache of ours."""
+        """Return the path; raise if there is something else than a cache."""
         if path.exists() and cache_fingerprint(path) is None and (not path.is_dir() or any(path.iterdir())):
             message = f"{path}: there is something else here than a cache\n  Give cache() a folder of its own."
             raise StateError(message)
         return path
 
     def keep(self, kept: CachedElements) -> CachedElements:
-        """Keep all elements, unless others have been kept meanwhile."""
+        """Keep these elements, unless others were kept in the meantime."""
         with self._filled.lock:
             if self._filled.kept is None:
                 self._filled.kept = kept
             return self._filled.kept
 
     def load(self, numbers: NDArray[np.int64]) -> _CachedSelection:
-        """Return elements in any order, for which all may have to be made first."""
+        """Return elements in any order; all may have to be computed for that."""
         return _CachedSelection(self.filled(), numbers)
 
     def batches(self, first: int, count: int | None, size: int, workers: int) -> Iterator[tuple[Values, float]]:
-        """Yield elements in their order: as they are made, the first time."""
+        """Yield elements in their order; the first time, as they are computed."""
         stop = None if count is None else first + count
         for values in self._in_order(first, stop, size):
             yield values, 0.0
@@ -392,14 +392,14 @@ class CacheSource:
 
 
 class _CacheFiller:
-    """Makes all elements, and keeps them when all are made."""
+    """Computes all elements, and keeps them when all are done."""
 
     def __init__(self, cached: CacheSource) -> None:
         self._cached = cached
         self.kept: CachedElements | None = None
 
     def blocks(self) -> Generator[Values, None, None]:
-        """Yield elements as they are made."""
+        """Yield elements as they are computed."""
         cached = self._cached
         store = cached.store()
         try:
@@ -421,7 +421,7 @@ class _CacheFiller:
 
 
 def _between(blocks: Iterator[Values], first: int, stop: int | None) -> Iterator[Values]:
-    """Yield elements [first, stop) of blocks, and go through all of them in any case."""
+    """Yield elements [first, stop) of blocks, and consume all blocks in any case."""
     at = 0
     for values in blocks:
         count = len(values)
@@ -459,5 +459,5 @@ class _CachedSelection:
 
 
 def fingerprint(facts: Any) -> str:
-    """Return a short name for what elements are made of."""
+    """Return a fingerprint of facts."""
     return hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest()[:32]

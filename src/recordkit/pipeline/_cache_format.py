@@ -1,6 +1,6 @@
 """Cache format: elements as bytes and back, without pickling, so that opening a stranger's cache runs nothing.
 
-A record of a cache is JSON that says what the elements are, and the bytes of their arrays behind it:
+A record of a cache is JSON that describes the elements, followed by the bytes of their arrays:
 
     at 0      uint32 LE    n, the length of the JSON
     at 4      bytes[n]     nested lists, each with its kind first: ["list", …], ["array", dtype, shape, start]
@@ -64,19 +64,19 @@ def _aligned(size: int) -> int:
 
 
 class _CacheWriter:
-    """Describes values, and gathers the bytes of their arrays."""
+    """Describes values, and collects the bytes of their arrays."""
 
     def __init__(self) -> None:
         self.pieces: list[bytes] = []
         self._end = 0
 
     def node(self, value: Any) -> Any:
-        """Return what stands for a value in the JSON."""
+        """Return the JSON for a value."""
         kind = type(value)
         if value is None or kind is bool or kind is str:
             return value
         if kind is int:
-            return ["int", f"{value:x}"]  # decimal digits of large ones are limited, and slow
+            return ["int", f"{value:x}"]  # Python limits the decimal digits of large integers, and they are slow
         if kind is float:
             return ["float", value.hex()]
         if kind is bytes:
@@ -96,7 +96,7 @@ class _CacheWriter:
         if kind is np.ndarray:
             return ["array", *self._array(value)]
         if kind is BytesColumn:
-            value = value[:]  # a view may stand within a larger buffer
+            value = value[:]  # a view may be part of a larger buffer
             return ["column", self.node(value.data), self.node(value.offsets), value.text, list(value.shape)]
         if kind is Ragged:
             value = value[:]
@@ -132,14 +132,14 @@ class _CacheWriter:
 
 
 class _CacheReader:
-    """Makes values of their descriptions; looks at everything that they say before it is believed."""
+    """Rebuilds values from their descriptions, and checks everything in them first."""
 
     def __init__(self, data: bytearray, start: int) -> None:
         self._data = data
         self._start = start
 
     def value(self, node: Any) -> Any:
-        """Return the value that a part of the JSON stands for."""
+        """Return the value that a part of the JSON describes."""
         if node is None or isinstance(node, bool | str):
             return node
         kind, *rest = node
@@ -182,7 +182,7 @@ class _CacheReader:
     def _objects(self, shape: list[int], *nodes: Any) -> NDArray[Any]:
         _check(math.prod(shape) == len(nodes), "as many objects as the shape says")
         array = np.empty(len(nodes), object)
-        for place, node in enumerate(nodes):  # assigned at once, arrays of one length would be taken apart
+        for place, node in enumerate(nodes):  # one by one, because NumPy would unpack arrays of one length
             array[place] = self.value(node)
         return array.reshape(shape)
 

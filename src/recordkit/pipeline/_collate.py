@@ -1,4 +1,4 @@
-"""Collating: many elements as one, with the structure that each of them has."""
+"""Collating: many elements become one batch with the structure of each element."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
     from ._elements import Values
 
-# What fills rows up to the longest: one value for every field, or one for each that is named.
+# What to pad ragged rows with: one value for all fields, or a dict by field.
 Fill = Any
 
 
 def collate(values: Values, pad: Fill = None) -> Any:
     """Return one batch of many elements.
 
-    Rows that are still columns give a `Batch`. Others keep their structure: dicts and tuples of what their values make.
-    Arrays of one shape are stacked, those of differing shapes become `Ragged`, bytes and text a `BytesColumn`.
+    Rows that are still columns become a `Batch`. Others keep their structure of dicts and tuples. Arrays of one shape
+    are stacked, those of different shapes become `Ragged`, bytes and text a `BytesColumn`.
 
     Args:
         values: The elements.
-        pad: Fill rows up to the longest with this, instead of leaving them ragged; or a dict with what to fill by name.
+        pad: Pad rows to the longest with this, instead of leaving them ragged; or a dict with a value for each name.
 
     >>> collate([(1, np.zeros(2)), (2, np.zeros(2))])
     (array([1, 2]), array([[0., 0.],
@@ -125,7 +125,7 @@ def _family(array: np.ndarray[Any, Any]) -> str:
 
 
 def _listed_texts(values: Sequence[Any], pad: Fill, where: str) -> Any:
-    """Lists of texts or bytes, which NumPy would cut at their last zero."""
+    """Collate lists of texts or bytes, from which NumPy would strip trailing zeros."""
     first = next(item for value in values for item in value)
     if not isinstance(first, bytes | str):
         return list(values)  # lists of lists
@@ -141,7 +141,7 @@ def _ragged(arrays: Sequence[np.ndarray[Any, Any]]) -> Ragged:
 
 
 def _nested(values: Sequence[Any], pad: Fill) -> Any:
-    """Rows that each hold a column: texts of differing number, or lists of lists."""
+    """Collate rows that each hold a column: different numbers of texts, or lists of lists."""
     if not all(isinstance(value, BytesColumn) and len(value.shape) == 1 for value in values):
         return list(values)
     if len({value.shape for value in values}) == 1:
@@ -153,7 +153,7 @@ def _nested(values: Sequence[Any], pad: Fill) -> Any:
 
 
 def padded_batches(batch: Batch, size: int, pad: Fill) -> list[Batch]:
-    """Return the rows of a batch in batches of `size` each, the last one shorter, with lists filled up."""
+    """Return the rows of a batch in padded batches of `size` each, the last one shorter."""
     if isinstance(pad, Mapping) and (unknown := [name for name in pad if name not in batch]):
         message = f"pad: there is no field {unknown[0]!r}\n  The fields are {', '.join(batch.names)}."
         raise SchemaError(message, field=str(unknown[0]))

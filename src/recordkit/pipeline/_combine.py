@@ -1,4 +1,4 @@
-"""Joints: several pipelines as one, side by side, one after the other, or mixed."""
+"""Several pipelines as one: zipped, one after the other, or mixed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MIXED = 256  # elements that are mixed at a time
 
 @dataclass(frozen=True)
 class Zip:
-    """Tuples of one element of each, until one ends."""
+    """Tuples of one element of each, until any of them ends."""
 
     pipes: tuple[Pipeline, ...]
 
@@ -75,7 +75,7 @@ class Concat:
 
 @dataclass(frozen=True)
 class Mix:
-    """Elements of each in turns that are drawn at random, by weights; until all have ended, or the first has."""
+    """Elements of pipelines chosen at random by weights, until all of them have ended, or the first one."""
 
     pipes: tuple[Pipeline, ...]
     weights: tuple[float, ...]
@@ -101,7 +101,7 @@ class Mix:
     def _turns(
         self, pulls: list[_Pull], drawn: int, alive: list[bool], epoch: int
     ) -> tuple[list[int], list[bool], bool]:
-        """Return whose turn it is, as far as is known; who was alive before; and whether that is the end of all."""
+        """Return the next choices, as far as known; which pipelines had not ended before; and whether all have now."""
         draws = permuted(np.arange(drawn, drawn + _MIXED), _DRAWN, self.seed, epoch, TURNS) / _DRAWN
         before, used = list(alive), [0] * len(pulls)
         turns: list[int] = []
@@ -110,7 +110,7 @@ class Mix:
                 number = self._chosen(draw, alive)
                 if pulls[number].ready(used[number] + 1) > used[number]:
                     break
-                # It has ended: what was drawn before it may still be given.
+                # It has ended: give what was chosen before that first.
                 alive[number] = False
                 if self.stop == "first":
                     alive[:] = [False] * len(alive)
@@ -156,10 +156,10 @@ def _mixed(pulls: list[_Pull], turns: list[int], drawn: int, marks: list[Mark], 
 
 
 class _Pull:
-    """The blocks of one pipeline, from which any number of elements can be had.
+    """The blocks of one pipeline, to take any number of elements from.
 
     Attributes:
-        mark: That of the last element that was taken.
+        mark: The mark of the last element taken.
     """
 
     def __init__(self, stack: ExitStack, pipe: Pipeline, mark: Mark, epoch: int) -> None:
@@ -169,7 +169,7 @@ class _Pull:
         self.mark: Mark = None
 
     def ready(self, count: int) -> int:
-        """Return how many elements are at hand: at least `count`, if there are as many left."""
+        """Return how many elements are available: at least `count`, if that many are left."""
         while self._size < count and (block := next(self._blocks, None)) is not None:
             if len(block.values):
                 self._held.append(block)
@@ -177,7 +177,7 @@ class _Pull:
         return self._size
 
     def take(self, count: int) -> ElementBlock:
-        """Return the next elements, which are at hand."""
+        """Return the next elements, which must be available."""
         parts: list[ElementBlock] = []
         self._size -= count
         while count:

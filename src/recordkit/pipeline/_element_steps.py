@@ -1,4 +1,4 @@
-"""Steps that look at each element alone, so that any number of them can be in work at once.
+"""Steps that look at each element alone, so that any number of elements can be processed at once.
 
 A step is plain data, and can be sent to another process if what it was given can.
 """
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Map(ElementStep):
-    """What a function makes of each element."""
+    """A function's result for each element."""
 
     function: Callable[[Any], Any]
     workers: Workers = AUTO
@@ -51,7 +51,7 @@ class Map(ElementStep):
 
 @dataclass(frozen=True)
 class MapBatches(ElementStep):
-    """What a function makes of columns, as many rows as there were."""
+    """A function's result for columns: as many rows as it was given."""
 
     function: Callable[[Any], Any]
     workers: Workers = AUTO
@@ -109,14 +109,14 @@ def _column(values: Any) -> Any:
 
 @dataclass(frozen=True)
 class Filter(ElementStep):
-    """The elements for which a function says yes."""
+    """The elements for which a function returns true."""
 
     function: Callable[[Any], Any]
     workers: Workers = AUTO
     keeps = False
 
     def apply(self, piece: TracedElements, place: Place) -> TracedElements:
-        """Ask the function about each element."""
+        """Call the function with each element."""
         answers = _called(self.function, piece, place, "filter")
         return _kept(piece, np.fromiter(map(bool, answers), np.bool_, len(piece.values)))
 
@@ -126,13 +126,13 @@ class Filter(ElementStep):
 
 @dataclass(frozen=True)
 class Where(ElementStep):
-    """The rows that an expression takes."""
+    """The rows that match an expression."""
 
     expression: Expression
     keeps = False
 
     def apply(self, piece: TracedElements, place: Place) -> TracedElements:
-        """Ask the columns."""
+        """Evaluate the expression on the columns."""
         if not isinstance(piece.values, Batch):
             message = (
                 f"filter({str(self.expression)!r}): expected rows of a dataset, found what map has made of them\n"
@@ -165,7 +165,7 @@ def _called(function: Callable[[Any], Any], piece: TracedElements, place: Place,
 
 @dataclass(frozen=True)
 class DecodeImages(ElementStep):
-    """The pixels of encoded pictures, in place of their bytes."""
+    """Decoded pictures in place of their bytes."""
 
     field: str
     size: tuple[int, int] | None = None
@@ -216,7 +216,7 @@ class DecodeImages(ElementStep):
 
 
 def _encoded(column: BytesColumn) -> Sequence[Any]:
-    """Return the pictures of a column where they stand: they are large."""
+    """Return the pictures of a column without copying them: they are large."""
     if len(column.shape) > 1:
         return column.to_list()
     data = column.data.data
@@ -232,11 +232,11 @@ def _pixels(pictures: Any) -> Any:
 class BatchStep(Step):
     """Batches of `size` elements, the last one shorter.
 
-    Where every record gives one element, it knows which ones a batch is made of, and batches can be made side by side.
+    If every record gives one element, it is known which records a batch holds, and batches can be made in parallel.
 
     Attributes:
-        pad: What fills up rows that are ragged.
-        lists: Whether elements are listed as they are.
+        pad: Pad ragged columns with this.
+        lists: Whether a batch is a plain list.
     """
 
     size: int
@@ -245,7 +245,7 @@ class BatchStep(Step):
     lists: bool = False
 
     def apply(self, piece: TracedElements, place: Place) -> TracedElements:
-        """Return the batches of elements of which the first begins one."""
+        """Return the batches of elements, the first of which begins a batch."""
         values, ends, count = piece.values, piece.ends, len(piece.values)
         if count == self.size:
             return TracedElements([self._batch(values)], [ends[count - 1]], piece.taken)
@@ -277,7 +277,7 @@ class BatchStep(Step):
         return values if self.lists else collate(values, self.pad)
 
     def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Generator[ElementBlock, None, None]:
-        """Yield the batches of elements that come one block after the other."""
+        """Yield the batches of elements that come in blocks."""
         held: list[Values] = []
         size, last = 0, mark
         for block in upstream(mark, epoch):
@@ -304,13 +304,13 @@ class BatchStep(Step):
 
 @dataclass(frozen=True)
 class Section:
-    """Steps that follow each other and look at each element alone: done together, while what they need is at hand."""
+    """Consecutive steps that look at each element alone: applied together, while the elements are in the cache."""
 
     steps: tuple[Any, ...] = ()  # element steps, and the batch step if it is aligned
     numbers: tuple[int, ...] = ()  # which steps of the pipeline they are
 
     def run(self, piece: TracedElements, place: Place) -> tuple[TracedElements, list[float]]:
-        """Return what elements become, and how many seconds each step took."""
+        """Return the result of the steps, and how many seconds each took."""
         seconds, begun = [], time.perf_counter()
         for step in self.steps:
             piece = step.apply(piece, place)
@@ -326,7 +326,7 @@ class Section:
 
     @property
     def pads(self) -> bool:
-        """Whether it makes batches that are filled up, and nothing else."""
+        """Whether it makes padded batches, and nothing else."""
         return len(self.steps) == 1 and isinstance(self.steps[0], BatchStep) and self.steps[0].pads
 
 

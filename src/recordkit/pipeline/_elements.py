@@ -1,6 +1,6 @@
-"""Blocks: elements on their way through a pipeline, many at a time, with where each of them leaves the pipeline.
+"""Blocks: many elements on their way through a pipeline, each with a mark to resume after it.
 
-Rows stay columns as long as they can: the elements of a block are the rows of a `Batch`, or the items of a list.
+Rows stay columns as long as possible: the elements of a block are the rows of a `Batch`, or the items of a list.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from recordkit.errors import StateError
 
 Values: TypeAlias = "Batch | list[Any]"
 
-# Where a pipeline stands: numbers, and lists of them, so that it can be written as JSON. None is the beginning.
+# A position in a pipeline: numbers and nested lists of them, so that JSON can hold it. None is the beginning.
 Mark: TypeAlias = Any
 
 _GATHER_SECONDS = 0.03
 
-# Names the place that an element came from, for errors.
+# Names where an element came from, for errors, by its number.
 Place: TypeAlias = Callable[[int], str]
 
 
@@ -31,10 +31,10 @@ _MOST = (1 << 62) - 1
 
 
 def number_of(mark: Mark) -> int:
-    """Return the number that a mark is, 0 at the beginning.
+    """Return a mark as a number, 0 for the beginning.
 
     Raises:
-        StateError: It is none: no pipeline like this one has given it.
+        StateError: It is not a number, so it comes from another pipeline.
     """
     if mark is None:
         return 0
@@ -44,10 +44,10 @@ def number_of(mark: Mark) -> int:
 
 
 def parts_of(mark: Mark, *beginning: Any) -> Sequence[Any]:
-    """Return the parts of a mark, which are like those of the beginning: numbers, lists as long, or any mark for None.
+    """Return the parts of a mark. They must match those given: a number, a list of that length, or for None any mark.
 
     Raises:
-        StateError: They are not: no pipeline like this one has given it.
+        StateError: They do not match, so the mark comes from another pipeline.
     """
     if mark is None:
         return beginning
@@ -72,22 +72,22 @@ def _is_like(part: Any, beginning: Any) -> bool:
 
 
 class ElementBlock(NamedTuple):
-    """Elements, and for each the mark that a pipeline bears once it was given."""
+    """Elements, each with the mark to resume after it."""
 
     values: Values
     marks: Sequence[Mark]
 
 
-# Gives the blocks behind a mark, in an epoch.
+# Gives the blocks after a mark, in an epoch.
 Upstream: TypeAlias = "Callable[[Mark, int], Generator[ElementBlock, None, None]]"
 
 
 class TracedElements(NamedTuple):
-    """What some elements have become in steps that look at each alone.
+    """What element steps have made of some elements, traced back to those.
 
     Attributes:
-        ends: For each value, how many of those elements were used up when it was made.
-        taken: How many there were in all.
+        ends: For each value, how many of the elements were used once it was made.
+        taken: How many elements there were in all.
     """
 
     values: Values
@@ -95,7 +95,7 @@ class TracedElements(NamedTuple):
     taken: int
 
     def block(self, marks: Sequence[Mark]) -> ElementBlock:
-        """Return the values with the marks of the elements that they were made of."""
+        """Return the values with the marks of the elements they were made of."""
         if isinstance(self.ends, range) and len(self.ends) == len(marks) == self.taken:
             return ElementBlock(self.values, marks)
         ends = self.ends
@@ -103,28 +103,28 @@ class TracedElements(NamedTuple):
 
 
 def traced(values: Values) -> TracedElements:
-    """Return elements that nothing has been done to."""
+    """Return elements that no step has changed yet."""
     return TracedElements(values, range(1, len(values) + 1), len(values))
 
 
 @dataclass(frozen=True)
 class LazyMarks(Sequence[Mark]):
-    """Marks that are made of numbers when they are asked for."""
+    """Marks that are computed from numbers when they are needed."""
 
     numbers: range
-    tell: Callable[[int], Mark]
+    mark: Callable[[int], Mark]
 
     def __len__(self) -> int:
         return len(self.numbers)
 
     def __getitem__(self, index: Any) -> Any:
         numbers = self.numbers[index]
-        return LazyMarks(numbers, self.tell) if isinstance(numbers, range) else self.tell(numbers)
+        return LazyMarks(numbers, self.mark) if isinstance(numbers, range) else self.mark(numbers)
 
 
-def wrapped(marks: Sequence[Mark], behind: Any) -> LazyMarks:
-    """Return marks with what a stage adds to each: `behind(i, mark)`."""
-    return LazyMarks(range(len(marks)), lambda i: behind(i, marks[i]))
+def wrapped(marks: Sequence[Mark], wrap: Any) -> LazyMarks:
+    """Return marks with what a step adds to each: `wrap(i, mark)`."""
+    return LazyMarks(range(len(marks)), lambda i: wrap(i, marks[i]))
 
 
 def elements(values: Values) -> Iterable[Any]:
@@ -152,7 +152,7 @@ def picked(values: Values, places: Any) -> Values:
 
 
 def joined(parts: Sequence[Values]) -> Values:
-    """Return the elements of all parts: as columns if all are, and are of the same names."""
+    """Return the elements of all parts: as columns, if all have columns of the same names."""
     if len(parts) == 1:
         return parts[0]
     batches = [part for part in parts if isinstance(part, Batch)]
@@ -168,9 +168,9 @@ def each(blocks: Iterable[ElementBlock]) -> Iterator[tuple[Any, Mark]]:
 
 
 def gathered(elements: Iterable[Any], most: int) -> Generator[list[Any], None, None]:
-    """Yield elements some at a time: the first at once, then as many as come in about 30 ms, `most` at most.
+    """Yield lists of elements: first one element, then as many as come in about 30 ms, `most` at most.
 
-    Those that came before an error come before it.
+    An error is raised after the elements before it.
     """
     source = iter(elements)
     size, failure = 1, None

@@ -1,4 +1,4 @@
-"""Generated: elements that a function of the user's yields."""
+"""Elements from a function of the user's that yields them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST = 256
 
 
 def begun(function: Callable[..., Iterable[Any]], *args: Any) -> Iterator[Any]:
-    """Return an iterator over what a function of the user's yields."""
+    """Call a function of the user's, and return an iterator over its elements."""
     try:
         return iter(function(*args))
     except StopIteration as error:
@@ -30,10 +30,10 @@ def begun(function: Callable[..., Iterable[Any]], *args: Any) -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class GeneratorSource(Source):
-    """What a function yields, each time it is called.
+    """The elements that a function yields, each time it is called.
 
     Attributes:
-        schema: What its rows have to hold; None to take what comes.
+        schema: What its rows must match; None for any elements.
         most: How many elements a block has at most.
     """
 
@@ -43,11 +43,11 @@ class GeneratorSource(Source):
 
     @property
     def name(self) -> str:
-        """What people call the function."""
+        """The name of the function."""
         return name_of(self.function)
 
     def count(self) -> None:
-        """Return None: nobody knows how many there will be."""
+        """Return None: the number is not known."""
         return
 
     def digest(self) -> str:
@@ -59,7 +59,7 @@ class GeneratorSource(Source):
         return (self.function,)
 
     def blocks(self, mark: Mark, epoch: int) -> Generator[ElementBlock, None, None]:
-        """Yield what the function yields; behind a mark, by going through all before it once more."""
+        """Yield the elements after a mark; those before it are computed again."""
         given, at = number_of(mark), 0
         with closing(gathered(begun(self.function), self.most)) as lists:
             for values in lists:

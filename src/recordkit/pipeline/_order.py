@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EpochOrder:
-    """The places of an epoch, or what is left of it.
+    """The places of an epoch, or of the rest of it.
 
     Attributes:
         records: How many records there are.
@@ -51,7 +51,7 @@ class EpochOrder:
 
     @cached_property
     def last(self) -> RepeatStep | None:
-        """What repeats all the rest."""
+        """The last step, if it repeats all others."""
         last = self.ops[-1] if self.ops else None
         return last if isinstance(last, RepeatStep) else None
 
@@ -61,13 +61,13 @@ class EpochOrder:
 
     @cached_property
     def _shard(self) -> ShardStep | None:
-        """The rank that elements are counted for; None if others come between, or there is none."""
+        """The shard step, if it is the last before any repeat: then marks count the elements of all ranks."""
         last = self._inner[-1] if self._inner else None
         return last if isinstance(last, ShardStep) else None
 
     @property
     def any_ranks(self) -> bool:
-        """Whether a mark says the same to any number of ranks."""
+        """Whether a mark means the same for any number of ranks."""
         return self._shard is not None or not any(isinstance(op, ShardStep) for op in self.ops)
 
     def shards(self) -> Iterator[tuple[int, ShardStep]]:
@@ -83,7 +83,7 @@ class EpochOrder:
 
     @cached_property
     def _first(self) -> int:
-        """The elements that are left of the pass that is under way."""
+        """The elements left of the current pass."""
         if self._shard is None:
             return max(0, self._full - self.start)
         return _count((*self._inner[:-1], replace(self._shard, start=self.start)), self.records)
@@ -98,13 +98,13 @@ class EpochOrder:
         return max(0, self._first + (self.last.times - self.passes - 1) * self._full)
 
     def mark(self, given: int) -> Mark:
-        """Return the mark that stands behind so many elements."""
+        """Return the mark after `given` elements."""
         number, within, start = self._pass_of(given - 1)
         at = start + (within + 1) * (self._shard.world if self._shard is not None else 1)
         return at if self.last is None else [self.passes + number, at]
 
     def _pass_of(self, place: int) -> tuple[int, int, int]:
-        """Return the pass of a place counted from here on, the place in it, and where that pass starts."""
+        """Return the pass of a place, counted from the start of this order; the place in it; where that pass starts."""
         if place < self._first or self.last is None:
             return 0, place, self.start
         number, within = divmod(place - self._first, self._full)
@@ -134,7 +134,7 @@ class EpochOrder:
         starts = shuffle.windows(before, self.source).starts(shuffle.seed, epoch)
         window = np.searchsorted(starts, self._shuffled_place(first, at), side="right")
         low, high = first, stop
-        while high - low > 1:  # places behind the shuffle follow each other as those before it
+        while high - low > 1:  # places after the shuffle are in the same order as those before it
             middle = (low + high) // 2
             inside = self._pass_of(middle)[0] == number
             if inside and np.searchsorted(starts, self._shuffled_place(middle, at), side="right") == window:
@@ -149,7 +149,7 @@ class EpochOrder:
         return int(_translated(ops[at + 1 :], counts[at + 1 :], np.array([within + places]), 0, self.source)[0])
 
     def _chain(self, start: int) -> tuple[list[OrderStep], list[int], int]:
-        """Return the operations of a pass, how many places are before each, and how many were given before."""
+        """Return the steps of a pass, how many places come before each, and how many elements were given before."""
         ops = list(self._inner)
         if self._shard is not None:
             ops[-1], start = replace(self._shard, start=start), 0
@@ -165,7 +165,7 @@ class EpochOrder:
 
 @dataclass(frozen=True)
 class StridedOrder:
-    """Of the groups of `size` elements of an order: number `first`, and from there every `step`-th.
+    """Of the groups of `size` elements of an order: group `first` and every `step`-th after it.
 
     Attributes:
         number: How many groups were given before, by this one and all others.
@@ -179,12 +179,12 @@ class StridedOrder:
 
     @property
     def any_ranks(self) -> bool:
-        """Whether a mark says the same to any number of ranks."""
+        """Whether a mark means the same for any number of ranks."""
         return self.order.any_ranks
 
     @property
     def _next(self) -> int:
-        """Which of the groups that are left is the first one."""
+        """The number of the first group, counted among those left."""
         return (self.first - self.number) % self.step
 
     @cached_property
@@ -196,7 +196,7 @@ class StridedOrder:
         return mine * self.size + (rest if last else 0)
 
     def mark(self, given: int) -> Mark:
-        """Return the mark that stands behind so many elements: that of all, and how many groups there were."""
+        """Return the mark after `given` elements: that of the whole order, and the number of groups passed."""
         passed = (-(-given // self.size) - 1) * self.step + self._next + 1
         return [self.order.mark(min(self.order.count, passed * self.size)), self.number + passed]
 
@@ -212,7 +212,7 @@ class StridedOrder:
         return np.concatenate(parts)
 
     def window_end(self, first: int, stop: int) -> int:
-        """Return the place where another window is read from."""
+        """Return `stop`: there are no windows here."""
         return stop
 
 
@@ -224,7 +224,7 @@ def _translated(
         if not isinstance(op, RepeatStep):
             places = op.source_places(places, before, epoch, source)
             continue
-        # What stands before it is another epoch in each pass.
+        # For the steps before it, each pass is another epoch.
         passes, places = np.divmod(places, before)
         found = np.empty(len(places), np.int64)
         for number, mine in groups_of(passes):

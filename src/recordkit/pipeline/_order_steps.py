@@ -67,7 +67,7 @@ class SkipStep(OrderStep):
         return places + self.elements
 
     def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
-        """Yield what comes behind them; whoever has a mark is behind them."""
+        """Yield the blocks after them. Any mark is after them."""
         left = self.elements if mark is None else 0
         with closing(upstream(mark, epoch)) as blocks:
             for block in blocks:
@@ -133,13 +133,13 @@ class RepeatStep(OrderStep):
                         block.values, wrapped(block.marks, lambda i, mark, number=number: [number, mark])
                     )
             if not any_given and self.times is None:
-                return  # nothing, however often; counted passes go on: a generator may yield more the next time
+                return  # empty forever; counted passes continue, since a generator may yield more the next time
             number, before = number + 1, None
 
 
 @dataclass(frozen=True)
 class ShardStep(OrderStep):
-    """Every `world`-th element, from number `rank` on: all ranks together have all of them.
+    """Every `world`-th element, starting with number `rank`: all ranks together get every element.
 
     Attributes:
         uneven: If the ranks would get different numbers of elements: repeat some of the first, drop the last, or raise.
@@ -161,7 +161,7 @@ class ShardStep(OrderStep):
         return (self.start + places * self.world + self.rank) % before
 
     def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
-        """Yield one element of each round, once the round is whole."""
+        """Yield one element of each round, once the round is complete."""
         held: list[Any] = []
         last = mark
         with closing(upstream(mark, epoch)) as blocks:
@@ -174,7 +174,7 @@ class ShardStep(OrderStep):
             return
         if self.uneven == "error":
             raise _uneven(len(held), self.world)
-        with closing(_endless(upstream, epoch)) as firsts:  # what comes first comes once more
+        with closing(_endless(upstream, epoch)) as firsts:  # the first elements are repeated
             again = list(islice(firsts, self.world))
         yield ElementBlock([(held + again)[self.rank]], [last])
 
@@ -195,17 +195,17 @@ def _uneven(left: int, world: int) -> SchemaError:
 
 
 def check_even(count: int, shard: ShardStep) -> None:
-    """Raise if the elements do not come out even and that was to be an error."""
+    """Raise if the elements cannot be divided evenly and the step asks for an error."""
     if shard.uneven == "error" and count % shard.world:
         raise _uneven(count % shard.world, shard.world)
 
 
 @dataclass(frozen=True)
 class Shuffle(OrderStep):
-    """Any record at any place, by a permutation that seed and epoch tell.
+    """All elements, permuted by seed and epoch.
 
     Attributes:
-        window: Permute pieces of consecutive records, and then the records within windows of so many bytes.
+        window: Permute pieces of consecutive records, then the records within windows of this many bytes.
     """
 
     seed: int
@@ -216,15 +216,15 @@ class Shuffle(OrderStep):
         return before
 
     def source_places(self, places: Numbers, before: int, epoch: int, source: RecordSource) -> Numbers:
-        """Return where the elements are taken from."""
+        """Return the places before the step."""
         if self.window is None:
             return permuted(places, before, self.seed, epoch, _ALL)
         return self.windows(before, source).source_places(places, self.seed, epoch)
 
     def windows(self, before: int, source: RecordSource) -> Windows:
-        """Return how the records are divided up."""
+        """Return how the records are divided into windows."""
         assert self.window is not None
-        room = self.window // 2  # the next one is read while this one is given
+        room = self.window // 2  # the next one is read while this one is used
         mean = source.exact_mean_bytes
         piece = max(1, min(_PIECE_BYTES, room) // mean)
         return Windows(before, piece, max(1, room // (piece * mean)))
@@ -244,7 +244,7 @@ class Windows:
         return self.piece * self.pieces
 
     def source_places(self, places: Numbers, seed: int, epoch: int) -> Numbers:
-        """Return where the elements are taken from: a piece anywhere, and within the window any place."""
+        """Return the places before the step: pieces are permuted, then places within each window."""
         starts = self.starts(seed, epoch)
         found = np.empty(len(places), np.int64)
         windows = np.searchsorted(starts, places, side="right") - 1
@@ -259,7 +259,7 @@ class Windows:
         """Return the first place of every window, and the end."""
         count = -(-self.places // self.piece)
         starts = np.arange(0, -(-count // self.pieces) + 1, dtype=np.int64) * self.size
-        # The piece that is shorter moves all places behind it.
+        # The shorter piece shifts all places after it.
         short = int(np.flatnonzero(permuted(np.arange(count), count, seed, epoch, _PIECES) == count - 1)[0])
         starts[short // self.pieces + 1 :] -= count * self.piece - self.places
         starts[-1] = self.places
@@ -289,12 +289,12 @@ class Interleave(OrderStep):
         return before
 
     def source_places(self, places: Numbers, before: int, epoch: int, source: RecordSource) -> Numbers:
-        """Return where the elements are taken from."""
+        """Return the places before the step."""
         return self.turns(source.ends.tobytes()).source_places(places)
 
     @lru_cache(maxsize=4)  # noqa: B019 - it is a few numbers a file
     def turns(self, file_ends: bytes) -> Turns:
-        """Return which files take turns, from each place on where that changes."""
+        """Return which files take turns, for each place where that changes."""
         ends = np.frombuffer(file_ends, np.int64)
         sizes = np.diff(ends, prepend=0).tolist()
         firsts = (ends - np.diff(ends, prepend=0)).tolist()
@@ -307,13 +307,13 @@ class Interleave(OrderStep):
             while waiting and len(open_files) < self.cycle:
                 open_files.append(waiting.pop())
             left = min(-(-(sizes[file] - given[file]) // self.block) for file in open_files)
-            if left > 1:  # so many rounds in which every file has a whole block
+            if left > 1:  # rounds in which every file gives a whole block
                 firsts_now = [firsts[file] + given[file] for file in open_files]
                 rounds.append(_Round(place, (left - 1) * self.block, self.block, firsts_now))
                 place += (left - 1) * self.block * len(open_files)
                 for file in open_files:
                     given[file] += (left - 1) * self.block
-            for slot, file in enumerate(list(open_files)):  # the round in which one of them ends, at least
+            for slot, file in enumerate(list(open_files)):  # the round in which at least one of them ends
                 size = min(self.block, sizes[file] - given[file])
                 rounds.append(_Round(place, size, size, [firsts[file] + given[file]]))
                 place += size
@@ -326,7 +326,7 @@ class Interleave(OrderStep):
 
 @dataclass(frozen=True)
 class _Round:
-    """Places from `place` on, where files take turns that give `block` records each, `each` records a file in all."""
+    """Places from `place` on: files take turns with `block` records each, and give `each` records in all."""
 
     place: int
     each: int
@@ -335,7 +335,7 @@ class _Round:
 
 
 class Turns:
-    """Which record an interleaved place is."""
+    """Translates interleaved places to records."""
 
     def __init__(self, rounds: Sequence[_Round]) -> None:
         self._rounds = rounds
@@ -354,7 +354,7 @@ class Turns:
 
 
 def groups_of(groups: Numbers) -> Iterator[tuple[int, slice | NDArray[np.bool_]]]:
-    """Yield each number that is among these, and where: nearly always, it is one."""
+    """Yield each distinct number and where it occurs; nearly always, there is one."""
     if len(groups) and (groups == groups[0]).all():
         yield int(groups[0]), slice(None)
         return
@@ -363,6 +363,6 @@ def groups_of(groups: Numbers) -> Iterator[tuple[int, slice | NDArray[np.bool_]]
 
 
 def permuted(places: Numbers, count: int, seed: int, epoch: int, salt: int) -> Numbers:
-    """Return the images of places under the permutation of [0, count) that seed, epoch and salt tell."""
+    """Apply the permutation of [0, count) for seed, epoch and salt to places."""
     found: Numbers = _core.permute(places, count, seed % (1 << 64), epoch, salt)
     return found

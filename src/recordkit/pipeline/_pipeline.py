@@ -1,4 +1,4 @@
-"""Pipeline: a source of elements and the steps that are done with them, described now and carried out when iterated."""
+"""Pipeline: a source of elements and the steps to apply to them, described now and carried out when iterated."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class _EpochCounter:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Pipeline(Steps):
-    """Elements, and the steps that are done with them: described now, carried out when iterated.
+    """Elements and the steps to apply to them: described now, carried out when iterated.
 
-    Immutable: every step returns a new pipeline. Each iteration is the next epoch; `set_epoch` chooses. Can be pickled,
-    if the functions in it can.
+    Immutable: every step returns a new pipeline. Each iteration is the next epoch; `set_epoch` chooses one. A pipeline
+    can be pickled if its functions can.
 
     >>> import tempfile, recordkit as rk
     >>> path = tempfile.mkdtemp() + "/numbers.tfrecord"
@@ -62,8 +62,9 @@ class Pipeline(Steps):
 
     Attributes:
         source: Where elements come from.
-        steps: What is done with them, first to last.
-        workers: Who reads, and carries out steps that do not say who should.
+        steps: The steps, first to last.
+        workers: Who reads, and carries out the steps that do not ask for workers.
+        every: Give only element `every[0]` and every `every[1]`-th after it; None for all.
     """
 
     source: Source
@@ -100,7 +101,7 @@ class Pipeline(Steps):
         return {name: value for name, value in vars(self).items() if name != "_flowing"}
 
     def blocks(self, mark: Mark, epoch: int) -> Generator[ElementBlock, None, None]:
-        """Yield the elements behind a mark, many at a time."""
+        """Yield the elements after a mark, many at a time."""
         return self._flowing.blocks(mark, epoch)
 
     def count(self) -> int | None:
@@ -111,7 +112,7 @@ class Pipeline(Steps):
         count = self.count()
         if count is None:
             message = f"{self.source.name}: how many elements there are is known at the end of an epoch, if it has one"
-            raise TypeError(message)  # what `list` takes for an answer
+            raise TypeError(message)  # `list` expects a TypeError
         return count
 
     # --- Epochs and states
@@ -130,14 +131,14 @@ class Pipeline(Steps):
         return self._epochs.next
 
     def set_epoch(self, epoch: int) -> None:
-        """Choose which epoch the next iteration is."""
+        """Choose the epoch of the next iteration."""
         self._epochs.next = whole_number(epoch, "epoch")
 
     def resume(self, state: Mapping[str, Any]) -> PipelineIterator:
-        """Return what is left of the epoch that a state is of; the iteration after it is the next epoch.
+        """Return the rest of the epoch that a state was taken in; the iteration after it is the next epoch.
 
         Raises:
-            StateError: The state is of another dataset, of other steps, or of ranks that it is tied to.
+            StateError: The dataset or the steps have changed, or the state can only be used on another rank.
         """
         epoch, mark = _state.checked(state, self.digest, self._order_words(), self._rank, self._tied)
         self._epochs.next = epoch + 1
@@ -150,7 +151,7 @@ class Pipeline(Steps):
 
     @property
     def sharded(self) -> bool:
-        """Whether the elements are those of one rank among several."""
+        """Whether these are the elements of one rank among several."""
         return any(isinstance(step, ShardStep) for step in self.steps)
 
     @property
@@ -163,15 +164,15 @@ class Pipeline(Steps):
 
     @cached_property
     def digest(self) -> str:
-        """What tells the records from all others, whatever they are stored in."""
+        """An identity of the records, however they are stored."""
         return str(self.source.digest())
 
     def _order_words(self) -> list[str]:
-        """Return the steps that tell which elements come when; those that do not may change between two runs."""
+        """Return the steps that decide which elements come when. The others may change between two runs."""
         words: list[str] = []
         for at, step in enumerate(self.steps):
             if isinstance(step, ShardStep):
-                # Any number of ranks may go on, or the state says which; but passes are counted behind a repeat only.
+                # Any number of ranks may resume, or the state says which; but passes are only counted after a repeat.
                 if self._tied is not None or any(isinstance(before, RepeatStep) for before in self.steps[:at]):
                     words.append(f"Shard({step.uneven})")
                 continue
@@ -181,7 +182,7 @@ class Pipeline(Steps):
 
     @property
     def _aligned(self) -> bool:
-        """Whether marks count records, however many a batch has."""
+        """Whether marks count records, whatever the batch size."""
         _, rest = divided(self.source, self.steps)
         keep = [step for _, step in rest if not isinstance(step, BatchStep | Prefetch)]
         return all(step.keeps for step in keep)
@@ -200,7 +201,7 @@ class Pipeline(Steps):
         return any(pipe.batched for pipe in self.source.pipelines())
 
     def _of(self, joint: Zip | Concat | Mix) -> Pipeline:
-        """Return a pipeline of several."""
+        """Return a pipeline of several others."""
         return Pipeline(CombinedSource(joint))
 
     def for_worker(self, first: int, step: int) -> Pipeline:
@@ -226,7 +227,7 @@ class Pipeline(Steps):
         return Pipeline(CacheSource(self, folder, room, fingerprint(facts), repr(self)), workers=self.workers)
 
     def permissions(self) -> int | None:
-        """Return the permissions that all files allow which the elements come from; None if there are none."""
+        """Return the permissions that all files of the elements allow; None if there are no files."""
         return self.source.permissions()
 
     def _functions(self) -> Iterator[Any]:
@@ -245,11 +246,11 @@ class Pipeline(Steps):
     # --- In words
 
     def explain(self) -> str:
-        """Return the steps in words, and what the shuffle guarantees."""
+        """Return the steps in words, what the shuffle guarantees, and how records are read."""
         return _explain.explained(self)
 
     def profile(self) -> str:
-        """Return where the time went so far, step by step, over all epochs of this pipeline."""
+        """Return how much time each step took so far, in all epochs of this pipeline."""
         return _explain.profiled(self, self._profile)
 
     def __repr__(self) -> str:
@@ -257,11 +258,11 @@ class Pipeline(Steps):
 
 
 def from_generator(function: Callable[[], Iterable[Any]], schema: Schema | Mapping[str, Any] | None = None) -> Pipeline:
-    """Return a pipeline of what a function yields; it is called once an epoch.
+    """Return a pipeline of the elements that a function yields.
 
     Args:
-        function: Takes nothing, and returns an iterable.
-        schema: What its rows have to hold: they are checked, and come as columns. Without one, anything goes.
+        function: Takes no arguments and returns an iterable; called once an epoch.
+        schema: Check the rows against it and decode them as columns. Without one, elements can be anything.
 
     >>> rows = from_generator(lambda: ({"n": n} for n in range(3)), {"n": "int32"})
     >>> next(iter(rows.batch(3)))["n"]
@@ -279,7 +280,7 @@ class CombinedSource(Source):
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """What errors call it."""
         return f"{type(self.joint).__name__}({', '.join(repr(pipe) for pipe in self.joint.pipes)})"
 
     @property
@@ -288,15 +289,15 @@ class CombinedSource(Source):
         return not isinstance(self.joint, Zip) and all(pipe.gives_lists for pipe in self.joint.pipes)
 
     def blocks(self, mark: Mark, epoch: int) -> Generator[ElementBlock, None, None]:
-        """Yield the elements behind a mark."""
+        """Yield the elements after a mark."""
         return self.joint.blocks(mark, epoch)
 
     def count(self) -> int | None:
-        """Return how many elements there are, if that is known."""
+        """Return how many elements there are; None if that is not known."""
         return self.joint.count()
 
     def digest(self) -> str:
-        """Return what tells the elements from others."""
+        """Return an identity of the elements."""
         joint = self.joint
         facts = [[pipe.digest, pipe._order_words()] for pipe in joint.pipes]
         how = [getattr(joint, name, None) for name in ("weights", "seed", "stop")]

@@ -1,7 +1,7 @@
-"""Stages: steps that have to see the elements one after the other.
+"""Steps that have to see the elements one after the other.
 
-Each takes what gives it blocks from any mark on, and gives blocks from any mark on itself, by `run(upstream, mark,
-epoch)`. What it has to know to go on stands in its own marks, around those of the steps before it.
+`run(upstream, mark, epoch)` yields the blocks after a mark, and gets its own from `upstream`, from any mark on. What a
+step has to know to resume is in its marks, wrapped around those of the steps before it.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Enumerate(Step):
 
 @dataclass(frozen=True)
 class EveryOne(Step):
-    """Element `first`, and from there every `step`-th."""
+    """Element `first` and every `step`-th after it."""
 
     first: int
     step: int
@@ -124,7 +124,7 @@ class EveryOne(Step):
 
 @dataclass(frozen=True)
 class BufferShuffle(Step):
-    """A random one of `buffer` elements, in whose place comes the next."""
+    """A random one of `buffer` elements, which the next element replaces."""
 
     seed: int
     buffer: int
@@ -134,7 +134,7 @@ class BufferShuffle(Step):
         return before
 
     def run(self, upstream: Upstream, mark: Mark, epoch: int) -> Blocks:
-        """Yield shuffled blocks. What was in the buffer at a mark is only known from the beginning."""
+        """Yield shuffled blocks. The buffer at a mark can only be found by starting from the beginning."""
         given = number_of(mark)
         at = 0
         for values in self._shuffled(upstream, epoch):
@@ -158,7 +158,7 @@ class BufferShuffle(Step):
             yield buffer.in_order(permuted(np.arange(len(buffer)), len(buffer), self.seed, epoch, REST))
 
     def _filled(self, values: Iterator[Values]) -> tuple[ShuffleBuffer, Values]:
-        """Return the first elements as a buffer, and those that came with the last of them."""
+        """Return the first elements as a buffer, and the rest of the block that filled it."""
         held, room = [], self.buffer
         for some in values:
             held.append(cut(some, 0, room))
@@ -169,9 +169,9 @@ class BufferShuffle(Step):
 
 
 def _gathered(values: Iterable[Values], most: int) -> Generator[list[Values], None, None]:
-    """Yield rows several blocks at a time, in the end `most` of them: there is work to do for every column of each.
+    """Yield the values of several blocks together, up to `most` rows: each call costs work for every column.
 
-    Those that came before an error come before it.
+    An error is raised after the values before it.
     """
     parts: list[Values] = []
     count, enough = 0, 1
@@ -194,7 +194,7 @@ def _gathered(values: Iterable[Values], most: int) -> Generator[list[Values], No
 
 @dataclass(frozen=True)
 class Prefetch(Step):
-    """Elements made before they are asked for, by a thread of its own."""
+    """The same elements, prepared ahead of time by a thread."""
 
     elements: int | str = AUTO
 
@@ -212,7 +212,7 @@ class Prefetch(Step):
 
 
 class _PrefetchThread:
-    """A thread that goes through blocks, at most so many elements ahead of who takes them."""
+    """A thread that reads blocks, at most `limit` elements ahead of the consumer."""
 
     def __init__(self, blocks: Blocks, limit: int | str) -> None:
         self._source = blocks
@@ -246,7 +246,7 @@ class _PrefetchThread:
                 self._change.notify_all()
 
     def blocks(self) -> Blocks:
-        """Yield what is ready, and wait for what is not."""
+        """Yield the blocks as they become ready."""
         while True:
             with self._change:
                 if not self._ready and self._auto and not self._ended:
@@ -263,7 +263,7 @@ class _PrefetchThread:
             raise self._failure
 
     def stop(self) -> None:
-        """Let the thread go."""
+        """Stop the thread."""
         with self._change:
             self._stopped = True
             self._change.notify_all()

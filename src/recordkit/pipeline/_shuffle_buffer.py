@@ -1,4 +1,4 @@
-"""Buffers: elements any of which may be given next, as columns for as long as they come as such."""
+"""The buffer of a shuffle: elements in slots, as columns for as long as they come as columns."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ class ShuffleBuffer:
 class _SlotColumns:
     """Rows in slots.
 
-    Values that are all of one size are swapped where they are; there may be many slots, and few rows that come in. All
-    columns of one kind stand in one array, a line each. The others are joined with what comes in, and picked from it.
+    Values of one size are swapped in place, because there may be many slots and few incoming rows. All columns of one
+    kind are the lines of one array. Other columns are joined with the incoming rows, and picked from the result.
     """
 
     def __init__(self, batch: Batch) -> None:
@@ -128,7 +128,7 @@ def _are(kind: _Kind, columns: Sequence[Any]) -> bool:
 
 
 def _lines(batches: Sequence[Batch], names: Sequence[str]) -> NDArray[Any]:
-    """Return columns of one kind as an array, a line each."""
+    """Return columns of one kind as the lines of an array."""
     all_rows = np.concatenate([batch[name] for name in names for batch in batches])
     return np.ascontiguousarray(all_rows.reshape(len(names), -1, *all_rows.shape[1:]))
 
@@ -143,7 +143,7 @@ def _as_bytes(lines: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def _exchanged(batches: Sequence[Batch], slots: NDArray[np.int64]) -> tuple[Batch, Batch]:
-    """Return what comes out of the first batch when the rows of the others go in, and what is in it then."""
+    """Put the rows of the other batches into the first, and return the rows replaced and the new first batch."""
     size = len(batches[0])
     kept, out = np.arange(size), np.arange(size, size + len(slots))
     _swap(kept[None], out[None], slots)  # numbers, in place of the rows
@@ -156,7 +156,7 @@ def _picked(batch: Batch, places: NDArray[np.int64]) -> Batch:
 
 
 def _made(batch: Batch) -> Batch:
-    """Return a batch all of whose columns are there: else each would hold on to all those before it."""
+    """Return a batch without lazy columns, which would keep all batches before it alive."""
     for name in batch:
         batch[name]
     return batch

@@ -1,4 +1,4 @@
-"""State: where an iteration stands, in a few numbers that JSON can hold."""
+"""State: the position of an iteration, in a few numbers that JSON can hold."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def made(epoch: int, at: Any, dataset: str, order: list[str], ranks: list[int] |
 
     Args:
         epoch: Which epoch it is.
-        at: The mark of what was given last.
+        at: The mark after the last element given.
         dataset: The digest of the records.
-        order: The steps that tell which elements come when, in words.
-        ranks: Rank and world, where the state is of no use to others.
+        order: The steps that decide which elements come when, in words.
+        ranks: Rank and world, if other ranks cannot use the state.
     """
     state: dict[str, Any] = {"format": FORMAT, "epoch": epoch, "at": at, "dataset": dataset, "order": order}
     return state if ranks is None else {**state, "ranks": ranks}
@@ -38,7 +38,7 @@ def checked(state: Any, dataset: str, order: list[str], ranks: list[int] | None,
     """Return the epoch and mark of a state.
 
     Raises:
-        StateError: It is none, or of another dataset, of other steps, or of other ranks.
+        StateError: It is not a state, or it is of another dataset, of other steps, or of other ranks.
     """
     if not isinstance(state, dict) or not _KEYS.keys() <= state.keys():
         message = f"expected what state_dict() returned, found {type(state).__name__}"
@@ -78,14 +78,14 @@ def checked(state: Any, dataset: str, order: list[str], ranks: list[int] | None,
 
 
 def of_worker(state: Any, mark: Any, every: tuple[int, int] | None) -> Any:
-    """Return the mark that one of several workers, or the only one, goes on from.
+    """Return the mark that a worker resumes from.
 
     Raises:
-        StateError: The state is that of another worker.
+        StateError: The state is another worker's.
     """
     then = state.get("every")
     if then is None:
-        return mark if every is None else [mark, 0]  # all workers go on from where the whole stood
+        return mark if every is None else [mark, 0]  # all workers resume where the whole pipeline was
     if every is None or list(every) != list(then):
         message = (
             f"the state is of worker {then[0]} of {then[1]}, and says nothing of where the others are\n"
@@ -96,7 +96,7 @@ def of_worker(state: Any, mark: Any, every: tuple[int, int] | None) -> Any:
 
 
 def whole_state(state: dict[str, Any]) -> dict[str, Any]:
-    """Return the state of the whole pipeline behind the element that one of its workers has given."""
+    """Return the state of the whole pipeline after the last element that one of its workers gave."""
     return {**{name: value for name, value in state.items() if name != "every"}, "at": state["at"][0]}
 
 

@@ -1,4 +1,4 @@
-"""Verbs: the steps that a dataset or a pipeline can be given, as people say them."""
+"""Verbs: the methods that add a step to a dataset or a pipeline."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from ._pipeline import Pipeline
     from ._step import Step
 
-_MOST = 1 << 62  # bytes or ranks: what orders are reckoned with has 64 bits
+_MOST = 1 << 62  # bytes or ranks: orders are computed with 64 bits
 
 
 class Steps:
-    """The steps that anything which has elements can be given. Each returns a new pipeline."""
+    """Methods of datasets and pipelines alike. Each returns a new pipeline."""
 
     def as_pipeline(self) -> Pipeline:
         """Return these elements as a pipeline. Internal to recordkit."""
@@ -43,15 +43,15 @@ class Steps:
     def _then(self, step: Step) -> Pipeline:
         return self.as_pipeline().with_step(step)
 
-    # --- What becomes of each element
+    # --- Transforming elements
 
     def map(self, function: Callable[[Any], Any], *, workers: Workers = AUTO) -> Pipeline:
-        """Return what a function makes of each element: of a row, a dict; behind `batch`, of a batch.
+        """Return the function's result for each element: for each row, as a dict; after `batch`, for each batch.
 
         Args:
             function: Called by several workers at once.
-            workers: How many: `AUTO` takes a thread a processor, and more where they wait for something else;
-                `rk.Processes(n)` is for functions of much Python.
+            workers: How many. `AUTO` means a thread for each processor, and more if they wait for something else; use
+                `rk.Processes(n)` for CPU-heavy Python functions.
 
         >>> from recordkit import from_generator
         >>> list(from_generator(lambda: range(4)).map(lambda n: n * n))
@@ -60,10 +60,10 @@ class Steps:
         return self._then(Map(function_of(function, "map"), checked_workers(workers)))
 
     def map_batches(self, function: Callable[[Any], Any], *, workers: Workers = AUTO) -> Pipeline:
-        """Return what a function makes of columns: behind `batch`, of each batch; else of as many rows as fit.
+        """Return the function's result for columns: after `batch`, of each batch; otherwise of any number of rows.
 
-        Before `batch` it must give as many rows as it gets, as a dict of columns or a `Batch`, and must not mind how
-        many those are.
+        Before `batch`, the function gets rows in batches of any size, and must return as many rows as it gets, as a
+        dict of columns or a `Batch`.
 
         >>> from recordkit import from_generator
         >>> rows = from_generator(lambda: ({"n": n} for n in range(3)), {"n": "int64"})
@@ -75,7 +75,7 @@ class Steps:
         return pipe.with_step(kind(checked, checked_workers(workers)))
 
     def filter(self, wanted: Callable[[Any], Any] | str, *, workers: Workers = AUTO) -> Pipeline:
-        """Return the elements for which a function says yes, or the rows that an expression takes.
+        """Keep elements for which the function returns true, or rows that match the expression.
 
         >>> from recordkit import from_generator
         >>> list(from_generator(lambda: range(6)).filter(lambda n: n % 2))
@@ -86,12 +86,12 @@ class Steps:
         return self._then(Filter(function_of(wanted, "filter"), checked_workers(workers)))
 
     def decode_images(self, field: str, size: tuple[int, int] | None = None, **options: Any) -> Pipeline:
-        """Return rows with the pixels of a field's pictures in place of their bytes.
+        """Return rows with decoded pictures in place of their bytes.
 
         Args:
-            field: Holds JPEG or PNG.
-            size: Resize to (height, width), so that pictures can be stacked; else they are as large as they are.
-            options: As `recordkit.images.decode_batch` takes them: `scaled=`, `channels=`, `dtype=`, `scale=`, ...
+            field: The field with the JPEG or PNG files.
+            size: Resize to (height, width), so that pictures can be stacked; by default they keep their sizes.
+            options: Those of `recordkit.images.decode_batch`: `scaled=`, `channels=`, `dtype=`, `scale=`, ...
         """
         if not isinstance(field, str):
             message = f"decode_images: expected the name of a field, found {type(field).__name__}"
@@ -110,19 +110,20 @@ class Steps:
         images.decode_batch([], size, **options)  # raises what it would for the first batch
         return self._then(DecodeImages(field, size, tuple(sorted(options.items()))))
 
-    # --- In which order
+    # --- Order
 
     def shuffle(self, seed: int = 0, *, window: int | str | None = None, buffer: int | None = None) -> Pipeline:
-        """Return the elements in random order, another one each epoch, the same for the same seed.
+        """Return the elements in random order: a different one each epoch, the same for the same seed.
 
-        By default it is a permutation of all records, which costs no memory and no time: any record comes at any place.
+        By default this is a permutation of all records. The order is computed, not buffered: it needs no memory, and
+        the first element comes immediately.
 
         Args:
             seed: Any number.
-            window: Read in large pieces, and hold so many bytes (`"512MB"`) of them in memory: for cold disks, object
-                stores and compressed files. Pieces of consecutive records come anywhere; records are shuffled within
-                the window.
-            buffer: Hold so many elements, and give a random one: for streams, and behind steps that drop elements.
+            window: Read in large pieces, and hold this much (`"512MB"`) in memory: for cold disks, object stores and
+                compressed files. Pieces of consecutive records are permuted, and records are shuffled within the
+                window.
+            buffer: Hold this many elements, and return a random one: for streams, and after steps that drop elements.
 
         Raises:
             StateError: The steps before it do not keep one element for each record, and there is no `buffer`.
@@ -136,17 +137,17 @@ class Steps:
         return self._then(Shuffle(seed, None if window is None else min(parse_size(window), _MOST)))
 
     def interleave(self, cycle: int = 16, *, block: int = 1) -> Pipeline:
-        """Return the records of `cycle` files in turns, `block` of each; where one ends, the next takes its place."""
+        """Return the records of `cycle` files in turns, `block` of each; when a file ends, the next takes its place."""
         return self._then(Interleave(whole_number(cycle, "cycle", least=1), whole_number(block, "block", least=1)))
 
     def shard(self, rank: int | Literal["auto"], world: int | None = None, *, uneven: Uneven = "pad") -> Pipeline:
-        """Return every `world`-th element from number `rank` on: all ranks together have all of them.
+        """Return every `world`-th element, starting with number `rank`: all ranks together get every element.
 
         Args:
-            rank: Which one this is, from 0 up; `"auto"` asks torch.distributed, or JAX for the process index.
-            world: How many there are.
-            uneven: Where they do not come out even: `"pad"` gives some of the first once more, `"drop"` leaves out the
-                last ones, `"error"` raises. With the first two every rank has as many batches as the others.
+            rank: The rank of this process, from 0 up; `"auto"` asks torch.distributed, or JAX for the process index.
+            world: How many ranks there are.
+            uneven: If the elements cannot be divided evenly: `"pad"` repeats some of the first, `"drop"` drops the last
+                ones, `"error"` raises. With the first two, all ranks get the same number of batches.
         """
         if rank == "auto":
             rank, world = _ranks()
@@ -177,7 +178,7 @@ class Steps:
         return self._then(SkipStep(whole_number(count, "count")))
 
     def repeat(self, times: int | None = None) -> Pipeline:
-        """Return everything `times` times, or without end; each pass is an epoch of its own, shuffled anew.
+        """Return all elements `times` times, or without end. Each pass is an epoch of its own, with a new shuffle.
 
         >>> from recordkit import from_generator
         >>> list(from_generator(lambda: range(2)).repeat(2))
@@ -185,19 +186,19 @@ class Steps:
         """
         return self._then(RepeatStep(None if times is None else whole_number(times, "times")))
 
-    # --- Many as one
+    # --- Combining
 
     def batch(self, size: int, *, drop_last: bool = False, pad: Any = None, workers: Workers | None = None) -> Pipeline:
         """Return batches of `size` elements.
 
-        Rows of a dataset make a `Batch` of columns, payloads a list. What `map` returned is collated: dicts and tuples
-        keep their structure, equal shapes are stacked, unequal ones become `Ragged`.
+        Rows of a dataset become a `Batch` of columns, payloads a list. Results of `map` are collated: dicts and tuples
+        keep their structure, arrays of equal shapes are stacked, others become `Ragged`.
 
         Args:
             size: How many elements a batch has.
-            drop_last: Leave out a last batch that is shorter.
-            pad: Fill up what is ragged with this, or with what a dict has for each name.
-            workers: How many threads read and decode; by default as many as when the dataset was opened.
+            drop_last: Drop a last batch that is shorter.
+            pad: Pad ragged columns with this, or with the dict's value for each name.
+            workers: How many threads read and decode; by default those given to `open`.
 
         >>> from recordkit import from_generator
         >>> [batch.tolist() for batch in from_generator(lambda: range(5)).batch(2)]
@@ -217,7 +218,7 @@ class Steps:
         return self._then(Unbatch())
 
     def enumerate(self) -> Pipeline:
-        """Return each element with its number in the epoch, as a tuple.
+        """Return tuples of each element's number in the epoch and the element.
 
         >>> from recordkit import from_generator
         >>> list(from_generator(lambda: "ab").enumerate())
@@ -226,7 +227,7 @@ class Steps:
         return self._then(Enumerate())
 
     def zip(self, *others: Steps) -> Pipeline:
-        """Return tuples of one element of this and one of each other, until one ends.
+        """Return tuples of one element of this and one of each other, until any of them ends.
 
         >>> from recordkit import from_generator
         >>> list(from_generator(lambda: range(3)).zip(from_generator(lambda: "ab")))
@@ -250,13 +251,13 @@ class Steps:
         seed: int = 0,
         stop: Literal["all", "first"] = "all",
     ) -> Pipeline:
-        """Return elements of this and the others in random turns.
+        """Return elements of this and the others, each time from one chosen at random.
 
         Args:
             others: What to mix with.
-            weights: How often each has its turn, this one first; equally often by default.
+            weights: How often each is chosen, this one first; equally often by default.
             seed: Any number.
-            stop: At the end of `"all"`, or of the `"first"` to end.
+            stop: Stop at the end of `"all"`, or when the `"first"` one ends.
 
         >>> from recordkit import from_generator
         >>> ones, twos = from_generator(lambda: [1] * 3), from_generator(lambda: [2] * 2)
@@ -273,10 +274,10 @@ class Steps:
             raise ValueError(message)
         return self.as_pipeline()._of(Mix(pipes, shares, whole_number(seed, "seed", least=None), stop))
 
-    # --- Ahead of time
+    # --- Preparing ahead
 
     def prefetch(self, count: int | str = AUTO) -> Pipeline:
-        """Return the same elements, made before they are asked for: so many, or as many as it takes not to wait."""
+        """Return the same elements, prepared ahead of time: `count` of them, or as many as needed to avoid waiting."""
         return self._then(Prefetch(count if count == AUTO else whole_number(count, "count", least=1)))
 
     def cache(
@@ -286,30 +287,31 @@ class Steps:
         max_bytes: int | str | None = None,
         key: str | None = None,
     ) -> Pipeline:
-        """Return the same elements, made once: the next time they come from memory, or from the disk.
+        """Return the same elements, computed once: later epochs read them from memory or disk.
 
-        They are kept when all have been made, or not at all. Their order is that of the first epoch; shuffle behind it.
+        The cache is kept once all elements have been computed. They stay in the order of the first epoch: shuffle
+        after the cache.
 
         Args:
-            path: A folder of its own to keep them in. What is there is used if it was made of the same records by the
-                same steps, and replaced otherwise. It takes numbers, text, bytes, arrays, and lists, tuples and dicts
-                of them; nothing is pickled.
-            max_bytes: Where memory is to hold no more than this (`"8GB"`), all goes to a temporary folder.
-            key: What to change when a function of the steps before it changes, which no one else can tell.
+            path: A folder for the cache alone. A cache that is there is used if it was made from the same records by
+                the same steps, and replaced otherwise. It can hold numbers, text, bytes, arrays, and lists, tuples and
+                dicts of them; nothing is pickled.
+            max_bytes: If the elements need more memory than this (`"8GB"`), move them to a temporary folder.
+            key: Change it when a function before the cache changes, because recordkit cannot detect that.
 
         Raises:
-            StateError: There are functions among the steps, a path, and no key.
+            StateError: There are functions among the steps, and a path, but no key.
         """
         return self.as_pipeline()._cached(path, max_bytes, key)
 
-    # --- Elsewhere
+    # --- Writing
 
     def write(self, path: str | os.PathLike[str], schema: Any = None, **options: Any) -> Written:
         """Write one epoch as a dataset, and return what was written.
 
         Args:
-            path: As `recordkit.create` takes it, and so are the schema and the options.
-            schema: What the rows hold; by default told from the first.
+            path: As for `recordkit.create`, like the schema and the options.
+            schema: What the rows hold; by default inferred from the first ones.
             options: `shard_size=`, `compression=`, ...
         """
         with storage.create(path, schema, **options) as writer:
@@ -332,8 +334,8 @@ def _put(writer: Writer, element: Any) -> None:
 
 
 def _ranks() -> tuple[int, int]:
-    """Return rank and world as torch.distributed knows them, else as JAX does."""
-    import sys  # whoever uses one of them has imported it
+    """Return rank and world from torch.distributed, or else from JAX."""
+    import sys  # a program that uses one of them has imported it
 
     torch = sys.modules.get("torch.distributed")
     if torch is not None and torch.is_available() and torch.is_initialized():
@@ -349,7 +351,7 @@ def _ranks() -> tuple[int, int]:
 
 
 def function_of(function: Any, what: str) -> Any:
-    """Return a function, and raise if it is none."""
+    """Return a function; raise if it is not callable."""
     if not callable(function):
         message = f"{what} takes a function, found {type(function).__name__}"
         raise TypeError(message)
@@ -357,6 +359,6 @@ def function_of(function: Any, what: str) -> Any:
 
 
 def checked_workers(workers: Workers) -> Workers:
-    """Return workers, and raise if they cannot be."""
+    """Return workers; raise if they are not valid."""
     _count_workers(workers)
     return workers

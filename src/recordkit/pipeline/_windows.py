@@ -1,7 +1,7 @@
-"""Windows: records that are read and decoded as they lie, by many threads, and shuffled as columns.
+"""Windows: records that many threads read and decode in file order, and that are shuffled as columns.
 
-That is for rows of a few numbers, which are decoded as quickly as they are read, and take no more memory than their
-records. What else a window has is read by one thread, and decoded when it is given.
+This is for rows of a few numbers, which are decoded as fast as they are read and need no more memory than their
+records. Other records are read by one thread, and decoded when they are used.
 """
 
 from __future__ import annotations
@@ -26,34 +26,34 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int64]
 
 _READ_BYTES = 4 << 20  # by one thread
-_ROW_BYTES = 1024  # to move more, once more, takes longer than the thread that reads
+_ROW_BYTES = 1024  # to copy larger rows again takes longer than reading
 
 
 def has_small_rows(source: Any, number: int) -> bool:
-    """Return whether all rows of a source are a few numbers, as this one is."""
+    """Return whether the rows of a source are a few numbers each, judging by one of them."""
     if not source.exact or not source.gives_columns:
         return False
     row = source.load(np.array([number], np.int64)).elements(0, 1).values
     columns = list(row.lazy_columns.values()) if isinstance(row, Batch) else [None]
-    # What is made when it is asked for may fail, and then whoever asks is to be told.
+    # Lazy columns may fail, and the error is for the consumer that asks for the row.
     numbers = [column for column in columns if isinstance(column, np.ndarray)]
     size = sum(column.nbytes for column in numbers)
     return len(numbers) == len(columns) and size <= min(_ROW_BYTES, source.mean_bytes)
 
 
 def read(source: Any, numbers: Numbers, pool: Executor) -> Future[Window]:
-    """Read records that have small rows, those that lie together by one thread."""
+    """Read records with small rows; each thread reads neighbouring ones."""
     order = np.argsort(numbers)
     ranks = np.empty(len(order), np.int64)
     ranks[order] = np.arange(len(order))
     parts = np.split(numbers[order], _cuts(numbers[order], max(1, _READ_BYTES // source.mean_bytes)))
     coming = [pool.submit(_decoded, source, part) for part in parts]
-    # They are all in work when its turn comes: it does not wait for what waits for its thread.
+    # The parts are submitted before it, so it never waits for a part that waits for its thread.
     return pool.submit(_window, coming, ranks)
 
 
 def _cuts(numbers: Numbers, size: int) -> list[int]:
-    """Return where to cut rising numbers into parts of about so many: where they are farthest apart."""
+    """Return where to cut ascending numbers into parts of about `size`: where they are farthest apart."""
     gaps = np.diff(numbers)
     near = range(size - size // 2, len(gaps) - size // 2, size)
     return [first + 1 + int(np.argmax(gaps[first : first + size])) for first in near]
@@ -70,15 +70,15 @@ def _window(coming: Sequence[Future[tuple[Batch, float]]], ranks: Numbers) -> Wi
 
 
 class Window:
-    """Rows in the order asked for. Their columns are shuffled by all who ask for some of them first.
+    """Rows in a given order. The threads that ask for rows first shuffle the columns together.
 
     Args:
         parts: The rows in the order of their records.
-        ranks: For each place asked for, which of the rows it is.
+        ranks: For each place, which row it is.
         seconds: How long reading and decoding took, all threads together.
 
     Attributes:
-        seconds: How long it took for each row.
+        seconds: How long that took per row.
     """
 
     def __init__(self, parts: Sequence[Batch], ranks: Numbers, seconds: float) -> None:
@@ -91,13 +91,13 @@ class Window:
         self.seconds = seconds / len(ranks)
 
     def elements(self, start: int, stop: int) -> TracedElements:
-        """Return what is at places [start, stop): a copy, since whoever keeps it is not to keep the window."""
+        """Copy rows [start, stop), so that keeping them does not keep the whole window alive."""
         self._make()
         part = self._rows.take(slice(start, stop))
         return traced(Batch({name: part[name].copy() for name in part}, len(part), part.masks))
 
     def _make(self) -> None:
-        """Shuffle columns as long as there are any, and wait for those that are others'."""
+        """Shuffle columns while there are any left, and wait for those that other threads shuffle."""
         while (name := self._next()) is not None:
             try:
                 self._rows[name]
