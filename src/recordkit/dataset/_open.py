@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 from recordkit import log
 from recordkit.engines import AUTO, Workers
-from recordkit.filesystems import given_path
+from recordkit.filesystems import given_path, is_handled
 from recordkit.schema import Schema
 from recordkit.storage import (
     Layer,
@@ -19,6 +19,7 @@ from recordkit.storage import (
     RecordFile,
     as_open_file,
     file_with_overlays,
+    find_published,
     layers_over,
     locate,
     merge_shared,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from recordkit.storage import ByteFile, Located
+    from recordkit.storage.find import Published
 
     from ._tolerant import OnError
 
@@ -57,8 +59,8 @@ def open(  # noqa: A001 - the verb that a user would say
     says what a file is that is not TFRecord. Every record's checksums are verified whenever it is read.
 
     Args:
-        where: A folder, a file, a glob, `name@16` for a set of 16 shards, a list of those, an open file, or `"-"` for
-            the standard input.
+        where: A folder, a file, a glob, `name@16` for a set of 16 shards, a list of those, an open file, `"-"` for
+            the standard input, or an address of a file system that was registered.
         schema: What you expect the records to hold; it is checked. By default the schema that they were written with,
             or one inferred from them. A dict names every field, or ends with `...: ...` to keep the others as they are;
             a `Schema` may have fewer fields, and only those are read.
@@ -103,15 +105,21 @@ def open(  # noqa: A001 - the verb that a user would say
         raise ValueError(message)
     log = DamageLog(on_error, max_bad)
     given = as_open_file(where)
-    located = None if given is not None else locate(cast("Any", where), split=split)
+    if isinstance(where, str) and is_handled(where):
+        published, located = _published(where, split, overlays), None
+    else:
+        published, located = None, None if given is not None else locate(cast("Any", where), split=split)
     if located is not None and located.folder is None and overlays is not False:
         located = _at_their_places(located)
-    files = (
-        [RecordFile(given, max_record_bytes=max_record_bytes)]
-        if given is not None
-        else _files(located, max_record_bytes)
-    )
-    known = located.manifest.schema if located is not None and located.manifest is not None else None
+    if published is not None:
+        files = [RecordFile(file, shard, max_record_bytes=max_record_bytes) for file, shard in published.files]
+    elif given is not None:
+        files = [RecordFile(given, max_record_bytes=max_record_bytes)]
+    else:
+        files = _files(located, max_record_bytes)
+    found = published or located
+    manifest = found.manifest if found is not None else None
+    known = manifest.schema if manifest is not None else None
     examples = not raw and parse is None
     stack = Stack(_layers(located, overlays) if located is not None and overlays is not False else ())
     records = RecordSequence(files, known, declared, log, examples=examples, stack=stack)
@@ -122,9 +130,9 @@ def open(  # noqa: A001 - the verb that a user would say
         _name(where, given),
         _parse=parse,
         _threads=workers,
-        _splits=located.splits if located is not None else {},
+        _splits=found.splits if found is not None else {},
         left_out=located.left_out if located is not None else (),
-        lineage=located.manifest.lineage if located is not None and located.manifest is not None else (),
+        lineage=manifest.lineage if manifest is not None else (),
     )
     _say_left_out(dataset)
     if declared is not None and examples:
@@ -132,6 +140,13 @@ def open(  # noqa: A001 - the verb that a user would say
     elif files and given is None:
         files[0].compression  # noqa: B018 - what is no TFRecord file is refused here
     return dataset
+
+
+def _published(address: str, split: str | None, overlays: bool | Sequence[str | os.PathLike[str]]) -> Published:
+    if not isinstance(overlays, bool):
+        message = f"{address}: overlays= is for files of this machine, and this is an address"
+        raise ValueError(message)
+    return find_published(address, split=split)
 
 
 def _files(located: Located | None, max_record_bytes: int | None) -> list[RecordFile]:
@@ -176,6 +191,8 @@ def _layers(located: Located, overlays: bool | Sequence[str | os.PathLike[str]])
 def _name(where: Any, given: ByteFile | None) -> str:
     if given is not None:
         return given.name
+    if isinstance(where, str) and is_handled(where):
+        return where
     if isinstance(where, str | os.PathLike):
         return str(Path(where))
     return f"{len(where)} paths"

@@ -60,6 +60,7 @@ from ._protocol import Range as Range
 from ._protocol import Stat as Stat
 from ._protocol import When as When
 from ._registry import find_file_system as find_file_system
+from ._registry import is_handled as is_handled
 from ._registry import register as register
 from ._streams import ObjectFile as ObjectFile
 from ._streams import PipeFile as PipeFile

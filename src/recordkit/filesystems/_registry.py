@@ -41,6 +41,15 @@ def register(scheme: str, make: Callable[[], FileSystem], *, package: str = "", 
     _made.pop(scheme.lower(), None)
 
 
+def is_handled(address: str) -> bool:
+    """Return whether this is an address of a scheme that a file system handles.
+
+    >>> is_handled("memory://train"), is_handled("s3://bucket/train"), is_handled("train")
+    (True, False, False)
+    """
+    return scheme_of(address) in _handlers
+
+
 def find_file_system(address: str) -> tuple[FileSystem, str]:
     """Return the file system of an address, and the path of the address there.
 

@@ -14,7 +14,7 @@ from recordkit.filesystems import (
     files_at_once,
     permissions_of,
 )
-from recordkit.storage.find import Located, is_named_so, locate, reason_left_out
+from recordkit.storage.find import Located, find_published, is_named_so, locate, reason_left_out
 from recordkit.storage.format import (
     BLOCK,
     SIDE,
@@ -116,6 +116,7 @@ __all__ = [
     "file_to_change",
     "file_with_overlays",
     "files_at_once",
+    "find_published",
     "foreign_library_name",
     "inside",
     "is_lone_file",

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from recordkit.filesystems import FileSystem
     from recordkit.storage.publish import StagedShards
     from recordkit.storage.publish._publisher import Kind
-    from recordkit.storage.publish._requests import Steps
+    from recordkit.storage.publish._requests import Request, Steps
 
 SCHEDULES = 500 * (10 if chance.SOAKING else 1)
 RUN: dict[str, Any] = {"rows": "two"}
@@ -262,6 +262,23 @@ class TestWhoMayWrite:
         with pytest.raises(TargetBusyError):
             old.finish()
 
+    def test_an_empty_run_that_was_discarded_while_it_was_published_is_not(self) -> None:
+        files = MemoryFileSystem()
+        publisher = ManifestLast(files)
+        publisher.claim(TARGET, "create", PartNumber(), run=RUN).finish()
+        steps = publisher.publish_steps(Change(TARGET, "create", after(None, (), "create")))
+        request = next(steps)
+        while not any("/manifest." in path for path in files.files):
+            request = steps.send(request(files))
+        publisher.discard(TARGET)
+        publisher.claim(TARGET, "create", PartNumber(), run=RUN).finish()
+
+        with pytest.raises(TargetBusyError):
+            go_on(steps, request, files)
+
+        assert not publisher.recover(TARGET)
+        assert MANIFEST not in files.files
+
     def test_a_dataset_that_changed_by_other_means_is_not_overwritten(self) -> None:
         files = MemoryFileSystem()
         write(files)
@@ -407,6 +424,12 @@ def die_after(steps: Steps[None], files: MemoryFileSystem, requests: int) -> boo
             error = raised
     steps.close()
     return True
+
+
+def go_on(steps: Steps[None], request: Request, files: MemoryFileSystem) -> None:
+    """Carry out a request that an operation has made, and all later ones."""
+    while True:
+        request = steps.send(request(files))
 
 
 class TestHostileFiles:
