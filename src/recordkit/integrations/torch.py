@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +59,7 @@ def tensors(value: Any) -> Any:
     if isinstance(value, BytesColumn):
         return value.to_list()
     if isinstance(value, Mapping):
-        return _Columns({name: tensors(item) for name, item in value.items()})
+        return _TensorDict({name: tensors(item) for name, item in value.items()})
     if isinstance(value, tuple | list):
         items = map(tensors, value)
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
@@ -87,18 +87,18 @@ def _nested(column: Ragged) -> Any:
     return torch.nested.nested_tensor_from_jagged(_tensor(column.values), _tensor(column.offsets[0]))
 
 
-class _Columns(dict[Any, Any]):
+class _TensorDict(dict[Any, Any]):
     """The columns of a batch: a dict that sends small tensors to another process as bytes, and arrives as a dict.
 
     PyTorch puts each tensor into shared memory of its own, which for small ones takes longer than sending their bytes:
     ten times as long for 40 columns of 2 kB.
     """
 
-    def __copy__(self) -> _Columns:  # PyTorch copies dicts while it looks for arrays in them
-        return _Columns(self)
+    def __copy__(self) -> _TensorDict:  # PyTorch copies dicts while it looks for arrays in them
+        return _TensorDict(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _arrived, ({name: value.numpy() if _is_small(value) else value for name, value in self.items()},)
+        return _received, ({name: value.numpy() if _is_small(value) else value for name, value in self.items()},)
 
 
 def _is_small(value: Any) -> bool:
@@ -106,7 +106,7 @@ def _is_small(value: Any) -> bool:
     return plain and value.numel() * value.element_size() <= _SENT_AS_BYTES
 
 
-def _arrived(columns: dict[Any, Any]) -> dict[Any, Any]:
+def _received(columns: dict[Any, Any]) -> dict[Any, Any]:
     return {name: _tensor(value) if isinstance(value, np.ndarray) else value for name, value in columns.items()}
 
 
@@ -244,15 +244,16 @@ class TorchIterableDataset(data.IterableDataset):  # type: ignore[misc]
 
     def __iter__(self) -> Iterator[Any]:
         self._check_world()
-        if self._batched:
-            _refuse_batches_of_batches(sys._getframe(1).f_locals)
+        frame = inspect.currentframe()
+        if self._batched and frame is not None and frame.f_back is not None:
+            _refuse_batches_of_batches(frame.f_back.f_locals)
         info = data.get_worker_info()
         first, step = (0, 1) if info is None else (info.id, info.num_workers)
         # All workers of an iteration share a seed; persistent ones keep it for the next.
         key = hash((0 if info is None else info.seed - info.id, self._begun))
         self._begun += 1
         share = Share(self._pipe, first, step, self._epochs.begin(key, step), self._start)
-        return _Tensors(share, self._optional, self._epochs)
+        return _TensorIterator(share, self._optional, self._epochs)
 
     def __getstate__(self) -> dict[str, Any]:
         self._check_world()
@@ -289,7 +290,7 @@ def _world() -> tuple[int, int]:
     return ranks.get_rank(), ranks.get_world_size()
 
 
-class _Tensors(Iterator[Any]):
+class _TensorIterator(Iterator[Any]):
     """The elements of a worker as tensors, with the state that `StatefulDataLoader` asks for."""
 
     def __init__(self, share: Share, optional: tuple[str, ...], epochs: Epochs) -> None:
