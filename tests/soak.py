@@ -90,10 +90,18 @@ def run_round(seed: int, tests: list[str], without: tuple[str, ...], core: Path 
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     broken = re.findall(r"^(?:FAILED|ERROR) (\S+(?:\[.*?\])?)", done.stdout, re.MULTILINE)
     if done.returncode not in (0, 5) or broken:  # 5: no test was left
-        print(done.stdout[-20_000:], done.stderr[-20_000:], sep="\n", flush=True)
+        print(failures(done.stdout)[-20_000:], done.stderr[-20_000:], sep="\n", flush=True)
         broken = broken or [f"(pytest ended with {done.returncode})"]
     drawn = sum(int(count) for counts in re.findall(r"(\d+) passing, (\d+) failing", done.stdout) for count in counts)
     return drawn, broken
+
+
+def failures(output: str) -> str:
+    """Return the failures without the statistics of all tests, which come after them and are long."""
+    found = re.search(
+        r"^=+ (?:FAILURES|ERRORS) =+$.*?(?=^=+ Hypothesis Statistics =+$)", output, re.MULTILINE | re.DOTALL
+    )
+    return found[0] if found else output
 
 
 def library(name: str) -> str:
