@@ -65,7 +65,7 @@ class TestRename:
             edit(chunk, rename={"a": "b"}, path="train")
 
         assert (caught.value.field, caught.value.record, caught.value.path) == ("b", 1, "train")
-        assert str(caught.value).startswith("b: the record has a feature of this name already\n  In train: record 1.")
+        assert str(caught.value).startswith("b: the record already has a feature of this name\n  In train: record 1.")
 
     def test_the_way_out_of_a_taken_name_works(self) -> None:
         with pytest.raises(SchemaError, match=r"To replace it: drop=\['b'\]\."):
@@ -123,7 +123,7 @@ class TestAppend:
             edit(records.pack_many([AB]), append={"b": one_int(3)})
 
         assert str(caught.value) == (
-            "b: the record has a feature of this name already\n  In record 0. To replace it: replace=True."
+            "b: the record already has a feature of this name\n  In record 0. To replace it: replace=True."
         )
 
     def test_replace_takes_the_old_one_out(self) -> None:

@@ -238,9 +238,9 @@ class TestMalformed:
         [
             (b"\x0a", 1, "a number is cut off or longer than ten bytes"),
             (b"\x50" + b"\xff" * 11, 1, "a number is cut off or longer than ten bytes"),
-            (b"\x00\x00", 0, "there is no such field: a tag is malformed"),
-            (b"\x0a\x05abc", 1, "a length reaches beyond the message it stands in"),
-            (wire.example(wire.entry("a", b"\x1a\x7f")), 10, "a length reaches beyond the message it stands in"),
+            (b"\x00\x00", 0, "the tag of a field is malformed"),
+            (b"\x0a\x05abc", 1, "a length exceeds its message"),
+            (wire.example(wire.entry("a", b"\x1a\x7f")), 10, "a length exceeds its message"),
             (
                 wire.example(wire.entry("a", wire.delimited(2, wire.delimited(1, b"abc")))),
                 13,
@@ -349,7 +349,7 @@ class TestSchemaErrors:
             Decoder([feature])
 
     def test_a_feature_asked_for_twice_is_refused(self) -> None:
-        with pytest.raises(ValueError, match=r"asked for twice: .*'x'"):
+        with pytest.raises(ValueError, match=r"requested twice: .*'x'"):
             Decoder([Feature("x", "int64"), Feature("y", "int64"), Feature("x", "float")])
 
     @pytest.mark.parametrize(

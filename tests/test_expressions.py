@@ -412,7 +412,7 @@ class TestCheck:
                     "  Compare len(steps), or look for a value: 3 in steps"
                 ),
             ),
-            ("label", "label: int64 is no condition by itself\n  label\n  ^^^^^\n  Compare it: label != 0"),
+            ("label", "label: int64 is not a condition by itself\n  label\n  ^^^^^\n  Compare it: label != 0"),
             (
                 "len(label) > 1",
                 "label: int64 has no length\n  len(label) > 1\n  ^^^^^^^^^^\n  Compare the value itself.",
@@ -501,9 +501,9 @@ class TestRefused:
             ("a == nan", "score != score"),
             ("a == 'x", "the text has no end"),
             ("a == 'x\n'", "the text has no end"),
-            ("a == 'x\\q'", "stands for no character"),
-            ("a == '\\ud800'", "stands for no character"),
-            ("a == b'\\u0041'", "stands for no character"),
+            ("a == 'x\\q'", "is not a valid escape"),
+            ("a == '\\ud800'", "is not a valid escape"),
+            ("a == b'\\u0041'", "is not a valid escape"),
             ("a == b'é'", "ASCII"),
             ("a == '\ud800'", "lone surrogate"),
             ("`a == 3", "the name has no end"),

@@ -262,7 +262,7 @@ class TestErrorText:
                 "bad_payload_crc",
                 (
                     "record 1 at byte 16: the payload's checksum does not match\n"
-                    "  The record before it is sound; recordkit.repair finds those behind it too."
+                    "  The record before it is sound; recordkit.repair also finds those after it."
                 ),
             ),
             (
@@ -289,7 +289,7 @@ class TestErrorText:
                 "bad_length_crc",
                 (
                     "record 1 at byte 19: the length's checksum does not match\n"
-                    "  The record before it is sound; recordkit.repair finds those behind it too."
+                    "  The record before it is sound; recordkit.repair also finds those after it."
                 ),
             ),
         ],
@@ -487,7 +487,7 @@ class TestReader:
             assert (caught.value.record, caught.value.offset) == (3, 81)
         assert str(caught.value) == (
             "here: record 3 at byte 81: the payload's checksum does not match\n"
-            "  The 3 records before it are sound; recordkit.repair finds those behind it too."
+            "  The 3 records before it are sound; recordkit.repair also finds those after it."
         )
 
     @given(PAYLOADS, st.lists(st.none() | st.integers(1, 6)), st.integers(1, 4000), st.integers(1, 4000))

@@ -72,7 +72,7 @@ class TestScenarios:
         rescued = records.salvage(flip(F5, 12, 0))
 
         assert rescued == records.Salvage(sound(27, 54, 81, 108), (Lost(0, 27, "bad_payload", 0),))
-        assert str(rescued.lost[0]) == "bytes 0…26, behind 0 records: the payload or its checksum is damaged"
+        assert str(rescued.lost[0]) == "bytes 0…26, after 0 records: the payload or its checksum is damaged"
         assert not rescued.ok
 
     @pytest.mark.parametrize("byte", [23, 24, 25, 26])
@@ -110,7 +110,7 @@ class TestScenarios:
 
         assert rescued == records.Salvage(sound(0, 27, 81, 108), (Lost(54, 27, "bad_length", 2),))
         assert str(rescued.lost[0]) == (
-            "bytes 54…80, behind 2 records: the length of a record is damaged, or bytes were put in or taken out"
+            "bytes 54…80, after 2 records: the length of a record is damaged, or bytes were inserted or removed"
         )
 
     @pytest.mark.parametrize("size", [1, 3, 8, 12])
@@ -177,7 +177,7 @@ class TestScenarios:
 
         assert rescued == records.Salvage(sound(0, 27, 54, 81, 108), (Lost(135, size, "zeros", 5),))
         assert str(rescued.lost[0]) == (
-            f"bytes 135…{134 + size}, behind 5 records: {size} zero bytes (an unclean shutdown?)"
+            f"bytes 135…{134 + size}, after 5 records: {size} zero bytes (an unclean shutdown?)"
         )
 
     @pytest.mark.parametrize("size", range(135))
@@ -191,7 +191,7 @@ class TestScenarios:
     def test_a9_the_tail_is_told_in_words(self) -> None:
         (lost,) = records.salvage(F5[:60]).lost
 
-        assert str(lost) == "bytes 54…59, behind 2 records: 6 bytes of a record that was never finished"
+        assert str(lost) == "bytes 54…59, after 2 records: 6 bytes of an unfinished record"
 
     def test_a10_an_empty_record_is_a_record(self) -> None:
         rescued = records.salvage(insert(flip(F5, 12, 0), 54, records.pack(b"")))
@@ -360,7 +360,7 @@ class TestDiagnose:
         ("kind", "checksum", "order", "words"),
         [
             ("unmasked_crc", _core.crc32c, "<", "have unmasked CRCs"),
-            ("zlib_crc", zlib.crc32, "<", "have the CRC-32 of zlib in place of CRC-32C"),
+            ("zlib_crc", zlib.crc32, "<", "have zlib's CRC-32 in place of CRC-32C"),
             ("zero_crc", lambda data: 0, "<", "have zeros in place of checksums"),
             ("big_endian", lambda data: _core.mask_crc(_core.crc32c(data)), ">", "are written big-endian"),
         ],
@@ -374,7 +374,7 @@ class TestDiagnose:
 
         assert diagnosis is not None
         assert (diagnosis.kind, diagnosis.records) == (kind, 5)
-        assert diagnosis.words == f"all 5 records {words}: the program that wrote them does not keep to the format"
+        assert diagnosis.words == f"all 5 records {words}: the program that wrote them does not follow the format"
         assert [file[start : start + size] for start, size in diagnosis.payloads] == self.PAYLOADS
 
     def test_a13_one_record_that_does_not_fit_and_the_pattern_is_not_claimed(self) -> None:

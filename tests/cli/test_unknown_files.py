@@ -124,9 +124,9 @@ class TestOtherPayloads:
         [
             (b"\x09\x00\x00\x80\x38\x99\xd6\xd7\x41\x1a\x0dbrain.Event:2", "tf.Event, as TensorBoard reads"),
             ("zwölf Boxkämpfer".encode(), "text"),
-            (b"\x08\x96\x01\x12\x03abc\x1d\x00\x00\x80\x3f", "a protobuf message, but no Example"),
-            (FRAME, "a protobuf message, but no Example"),
-            (b"\xff\xfe\xfd" * 9, "bytes, but no Example"),
+            (b"\x08\x96\x01\x12\x03abc\x1d\x00\x00\x80\x3f", "a protobuf message, but not an Example"),
+            (FRAME, "a protobuf message, but not an Example"),
+            (b"\xff\xfe\xfd" * 9, "bytes, but not an Example"),
             (b"", "none: the payloads are empty"),
         ],
     )
@@ -148,7 +148,7 @@ class TestOtherPayloads:
         assert (done.status, done.err) == (0, "")
         assert done.out == (
             "a.tfrecord\n  records     3\n  size        192 bytes in 1 file\n  compression none\n"
-            "  message     ExampleListWithContext, as TF-Ranking has them\n  a record is 48 bytes\n\n"
+            "  message     ExampleListWithContext, as in TF-Ranking\n  a record is 48 bytes\n\n"
             "  first payload: 48 bytes: 0a 0e 0a 0c 0a 0a 0a 01 61 12 05 1a…\n"
         )
 

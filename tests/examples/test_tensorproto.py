@@ -72,7 +72,7 @@ class TestParsing:
     @pytest.mark.parametrize(
         ("data", "words"),
         [
-            (b"junk", "4 bytes that are no TensorProto\n  Declare bytes to read them as they are."),
+            (b"junk", "4 bytes that are not a TensorProto\n  Declare bytes to read them as they are."),
             (message(20, ()), "a TensorProto of DataType 20, which recordkit cannot hold\n  Declare bytes"),
             (message(1, (2,), b"\x22\x04abcd"), "a TensorProto with 4 bytes for 2 values of float32"),
             (message(7, (2,), b"\x22\x03\x01\x02a"), "a TensorProto whose 2 byte strings do not fill its 3 bytes"),

@@ -166,8 +166,8 @@ class TestRefused:
         [
             (JPEG[:-30], f"picture 1: {len(JPEG) - 30} bytes of a jpeg that cannot be decoded: "),
             (PNG[:-30], f"picture 1: {len(PNG) - 30} bytes of a png that cannot be decoded: "),
-            (b"junk", "picture 1: 4 bytes that are no jpeg and no png"),
-            (b"", "picture 1: 0 bytes that are no jpeg and no png"),
+            (b"junk", "picture 1: 4 bytes that are neither jpeg nor png"),
+            (b"", "picture 1: 0 bytes that are neither jpeg nor png"),
         ],
     )
     @pytest.mark.parametrize("size", [None, (5, 6)])
@@ -184,7 +184,7 @@ class TestRefused:
         [
             ([JPEG, None], {}, "picture 1: expected the bytes of a picture, found NoneType"),
             (["text"], {"channels": None}, "picture 0: expected the bytes of a picture, found str"),
-            ([JPEG, GREY], {"channels": None}, "picture 1: expected 3 channels as picture 0 has, found 1\n  Say which"),
+            ([JPEG, GREY], {"channels": None}, "picture 1: expected 3 channels as picture 0 has, found 1\n  Choose one"),
             ([JPEG], {"channels": 2}, "channels: expected 1, 3, 4 or None, found 2"),
             ([JPEG], {"dct": "slow"}, "dct: expected 'accurate' or 'fast', found 'slow'"),
             ([JPEG], {"size": None, "scaled": True}, "scaled: only with a size"),
@@ -206,7 +206,10 @@ class TestRefused:
     def test_header_that_claims_too_much_gets_no_memory(self, room_for: Any) -> None:
         huge = JPEG.replace((40).to_bytes(2, "big") + (50).to_bytes(2, "big"), b"\xff\xdc\xff\xdc", 1)
 
-        with room_for(200 << 20), pytest.raises(CorruptRecordError, match=r"picture 0: .* more than so few bytes hold"):
+        with (
+            room_for(200 << 20),
+            pytest.raises(CorruptRecordError, match=r"picture 0: .* more than its bytes can hold"),
+        ):
             images.decode_batch([huge], (5, 6))
 
 

@@ -267,7 +267,7 @@ class TestHostileBytes:
             assert kind is not None
             assert images.size(data) == (*pixels.shape, 1)[:3]
         elif kind is None:
-            with pytest.raises(CorruptRecordError, match="that are no jpeg and no png"):
+            with pytest.raises(CorruptRecordError, match="that are neither jpeg nor png"):
                 images.size(data)
         else:
             with suppress(CorruptRecordError):
@@ -287,7 +287,7 @@ class TestHostileBytes:
         ],
     )
     def test_header_cannot_ask_for_more_memory_than_the_bytes_account_for(self, picture: bytes, room_for: Any) -> None:
-        with room_for(200 << 20), pytest.raises(CorruptRecordError, match="pixels, more than so few bytes hold"):
+        with room_for(200 << 20), pytest.raises(CorruptRecordError, match="pixels, more than its bytes can hold"):
             images.decode(picture)
 
     @pytest.mark.parametrize("options", [{}, {"progressive": True, "subsampling": 2, "quality": 1}])
@@ -327,7 +327,7 @@ class TestRefused:
             ("png", UINT8[:0], "an array of uint8, shape [0,7,3]", "A picture has at least one pixel."),
             ("jpeg", np.zeros((1, 65501), np.uint8), "an array of uint8, shape [1,65501]", "A jpeg has up to 65500"),
             ("png", [[1, 2]], "list", "Give the pixels as a NumPy array."),
-            ("png", np.ma.array(UINT8), "a masked array", "What the mask hides would be stored."),
+            ("png", np.ma.array(UINT8), "a masked array", "The hidden values would be stored."),
         ],
     )
     def test_array_is_named_with_what_is_expected_and_what_to_do(

@@ -204,5 +204,5 @@ class TestDamage:
     def test_header_that_claims_too_much_gets_no_memory(self, room_for: Any) -> None:
         huge = self.SMALL.replace((20).to_bytes(2, "big") + (26).to_bytes(2, "big"), b"\xff\xdc\xff\xdc", 1)
 
-        with room_for(200 << 20), pytest.raises(CorruptRecordError, match=r"more than so few bytes hold"):
+        with room_for(200 << 20), pytest.raises(CorruptRecordError, match=r"more than its bytes can hold"):
             images.decode_batch([huge], (5, 6), scaled=True)

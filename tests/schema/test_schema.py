@@ -77,7 +77,7 @@ class TestDeclaring:
             ),
             (
                 {"x": Array("float32", shape_from="s"), "s": "string"},
-                "x: its shape cannot be in 's', which is string\n  A shape is int64[?], beside the array.",
+                "x: its shape cannot be in 's', which is string\n  Declare the shape as int64[?].",
             ),
             ([1], "a schema is a dict of names and types, found list"),
         ],

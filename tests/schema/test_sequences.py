@@ -107,10 +107,7 @@ class TestSequences:
             ),
             (
                 {"id": 1, "actions": [], "frames": [b"q"]},
-                (
-                    "frames: expected jpeg?, found 1 byte that are no picture\n"
-                    "  In step 0. Declare bytes to store any bytes."
-                ),
+                ("frames: expected jpeg?, found 1 byte, not a picture\n  In step 0. Declare bytes to store any bytes."),
             ),
         ],
     )

@@ -333,7 +333,7 @@ class TestErrors:
             ),
             (
                 ours.io.FixedLenFeature([], ours.int64, 0),
-                "y: expected 1 int64 value, found bytes\n  In record 1. Ask for tf.string to read what is there.",
+                "y: expected 1 int64 value, found bytes\n  In record 1. Ask for tf.string to read the stored values.",
             ),
         ],
     )

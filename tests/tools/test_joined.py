@@ -333,7 +333,7 @@ class TestNullsAndRepeats:
 
         assert looked_up(Joined(table, dtype=dtype), ids(2, 3, 1)) == [None, None, None]
         assert looked_up(Joined(table, dtype=dtype, default=default), ids(2, 3, 1)) == [None, default, None]
-        with pytest.raises(SchemaError, match="height: None in every row, which tells no type"):
+        with pytest.raises(SchemaError, match="height: None in every row, so its type is unknown"):
             bind("height", Joined(table), SCHEMA, 3)
 
     def test_a_default_does_not_stand_for_a_null(self) -> None:

@@ -34,7 +34,7 @@ def metrics(number: int) -> bytes:
     return field(1, field(1, part)) + field(8, field(1, b"accuracy"))
 
 
-LISTS, MESSAGE = "ExampleListWithContext, as TF-Ranking has them", "a protobuf message, but no Example"
+LISTS, MESSAGE = "ExampleListWithContext, as in TF-Ranking", "a protobuf message, but not an Example"
 OTHERS = {
     "ranking": ([ranked(number, context=False) for number in range(5)], LISTS),
     "ranking with context": ([ranked(number, context=True) for number in range(5)], LISTS),
@@ -42,7 +42,7 @@ OTHERS = {
     "tfma validation": ([b"\x08\x01"], MESSAGE),
     "events": ([b"\x09\x00\x00\x80\x38\x99\xd6\xd7\x41\x1a\x0dbrain.Event:2"] * 3, "tf.Event, as TensorBoard reads"),
     "text": ([b"a line", b"another"], "text"),
-    "bytes": ([b"\xff\xfe\xfd" * 9], "bytes, but no Example"),
+    "bytes": ([b"\xff\xfe\xfd" * 9], "bytes, but not an Example"),
 }
 TOOLS: dict[str, Callable[[Any, Any], Any]] = {
     "select": lambda path, out: rk.open(path).select("rank"),

@@ -369,7 +369,7 @@ class TestArraysAndLists:
             ({1, 2, 3}, "x: a set gives no values"),
             (np.ma.masked_array([1, 2, 3], [False, True, False]), "x: found a masked array"),
             (np.zeros(3, "i4,i4"), "x: NumPy's"),
-            ([None, None, None], "x: None in every row, which tells no type"),
+            ([None, None, None], "x: None in every row, so its type is unknown"),
             ([1, "a", 2], "x: int64 and string in one field"),
         ],
     )

@@ -508,7 +508,7 @@ def rewritten_chunk(
             message = f"{where}: its payload is no sound Example, from its byte {byte} on"
             raise MalformedPayloadError(message, path=part.path, record=number, byte=byte, kind="malformed")
         if fault == 2:
-            message = f"{where}: {name}: the record has a feature of this name already\n  To replace it: replace=True."
+            message = f"{where}: {name}: the record already has a feature of this name\n  To replace it: replace=True."
             raise SchemaError(message, path=part.path, record=number, field=name)
         message = f"{where}: with the new fields it would be 2 GiB or more, which protobuf cannot read"
         raise SchemaError(message, path=part.path, record=number)

@@ -88,7 +88,7 @@ class Decoder:
         self.features = tuple(features)
         names = [feature.name for feature in self.features]
         if twice := sorted(name for name in set(names) if names.count(name) > 1):
-            message = f"features are asked for twice: {', '.join(map(repr, twice))}"
+            message = f"features are requested twice: {', '.join(map(repr, twice))}"
             raise ValueError(message)
         for feature in self.features:
             if feature.kind not in KIND_NUMBERS or (feature.count is not None and feature.count < 0):

@@ -121,7 +121,7 @@ def edit(
         where = f"{path}: record {number}" if path else f"record {number}"
         if fault == 2:
             way_out = f"drop=[{name!r}]" if name in renamed.values() else "replace=True"
-            text = f"{name}: the record has a feature of this name already\n  In {where}. To replace it: {way_out}."
+            text = f"{name}: the record already has a feature of this name\n  In {where}. To replace it: {way_out}."
             raise SchemaError(text, field=name, record=number, path=path)
         text = f"{where}: with the new features it would be 2 GiB or more, which protobuf cannot read"
         raise SchemaError(text, record=number, path=path)

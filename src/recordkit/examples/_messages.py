@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 _LOOKED_AT: Final = 64
 _SMALL: Final = 1 << 20  # bytes; larger payloads are not examined
 _EMPTY: Final = (b"", b"\n\0")  # Examples without features
-_LISTS: Final = "ExampleListWithContext, as TF-Ranking has them"
-_MESSAGE: Final = "a protobuf message, but no Example"
+_LISTS: Final = "ExampleListWithContext, as in TF-Ranking"
+_MESSAGE: Final = "a protobuf message, but not an Example"
 # Examples by other writers may have one of these, but never both in every record.
 _OF_OTHERS: Final = {"unknown_field", "no_name_or_value"}
 
@@ -48,7 +48,7 @@ def other_message(chunk: Chunk, survey: Survey) -> str | None:
         return "tf.Event, as TensorBoard reads"
     if all(map(_is_text, payloads)):
         return "text"
-    return _MESSAGE if all(map(_is_message, payloads)) else "bytes, but no Example"
+    return _MESSAGE if all(map(_is_message, payloads)) else "bytes, but not an Example"
 
 
 def _are_of_others(payloads: list[bytes]) -> bool:

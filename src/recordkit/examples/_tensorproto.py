@@ -54,7 +54,7 @@ def parse_tensor(data: bytes, *, most_bytes: int = MOST_BYTES) -> NDArray[Any]:
     except SchemaError:
         raise
     except (IndexError, TypeError, ValueError):
-        message = f"{len(data)} bytes that are no TensorProto\n  Declare bytes to read them as they are."
+        message = f"{len(data)} bytes that are not a TensorProto\n  Declare bytes to read them as they are."
         raise SchemaError(message) from None
 
 

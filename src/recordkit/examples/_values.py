@@ -27,8 +27,8 @@ MISSING, NO_KIND, EMPTY, PRESENT = 0, 1, 2, 3
 _WIRE_FAULTS = (
     "",
     "a number is cut off or longer than ten bytes",
-    "there is no such field: a tag is malformed",
-    "a length reaches beyond the message it stands in",
+    "the tag of a field is malformed",
+    "a length exceeds its message",
     "the name of a feature is not UTF-8",
     "a list of floats is not a multiple of four bytes long",
 )

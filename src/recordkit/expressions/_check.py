@@ -167,7 +167,7 @@ class Checker:
         kind = self._one(operand)
         if kind.dtype != "bool" and kind.group != "unknown":
             hint = f"Compare it: {_shown(name)} {'!= 0' if kind.group == 'number' else 'is not none'}"
-            wrong = f"{kind.words} is no condition by itself"
+            wrong = f"{kind.words} is not a condition by itself"
             raise self._fail(name, wrong, operand.at, hint, expected="bool", found=kind.words)
 
     def _kind(self, operand: Operand) -> Kind:

@@ -186,7 +186,7 @@ class _Parser:
         if isinstance(right, Literal | Length):
             self._fail("in needs a list or a field to look in", right.at, 'As in: label in [1, 2], "cat" in caption')
         if isinstance(left, ValueList):
-            self._fail("a list stands to the right of in", left.at, "As in: label in [1, 2]")
+            self._fail("a list belongs to the right of in", left.at, "As in: label in [1, 2]")
         if isinstance(left, Literal) and left.value is None:
             self._fail("none is never in anything", left.at, "Write: is none, or is not none.")
         found = Compare(left, "in", right)

@@ -185,7 +185,7 @@ def _unescaped(raw: str, text: str, start: int, *, wide: bool) -> str:
             return chr(code)
         if match[4] in _SIMPLE:
             return _SIMPLE[match[4]]
-        wrong, at = f"{match[0]} stands for no character", (start + match.start(), start + match.end())
+        wrong, at = f"{match[0]} is not a valid escape", (start + match.start(), start + match.end())
         raise syntax_error(wrong, text, at, r"Write a backslash itself as \\.")
 
     if not wide and not raw.isascii():

@@ -252,7 +252,7 @@ def _checked_wish(size: Any, channels: Any, dct: Any, scaled: bool) -> _Wish:
         message = f"dct: expected 'accurate' or 'fast', found {dct!r}"
         raise SchemaError(message, expected="'accurate' or 'fast'", found=repr(dct))
     if scaled and size is None:
-        message = "scaled: only with a size, which tells how small a picture may be decoded"
+        message = "scaled: only with a size, which says how small a picture may be decoded"
         raise SchemaError(message)
     return _Wish(None if size is None else checked_size(size), channels, dct, scaled)
 
@@ -278,7 +278,7 @@ def _checked_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDAr
 
 
 def _other_channels(place: int, expected: int, found: int) -> _Refusal:
-    message = f"expected {expected} channels as picture 0 has, found {found}\n  Say which to have: channels=3."
+    message = f"expected {expected} channels as picture 0 has, found {found}\n  Choose one: channels=3."
     return _named(SchemaError(message, expected=f"{expected} channels", found=f"{found} channels"), place)
 
 

@@ -121,7 +121,7 @@ def _encode_png(pixels: NDArray[Any]) -> bytes:
 def _checked_pixels(array: Any, kind: Kind) -> NDArray[Any]:
     """Return the pixels, `[h,w]` or `[h,w,channels]`, contiguous and in this machine's byte order."""
     if isinstance(array, np.ma.MaskedArray):
-        raise _unfit(kind, "a masked array", "What the mask hides would be stored. Fill it first: .filled(...).")
+        raise _unfit(kind, "a masked array", "The hidden values would be stored. Fill it first: .filled(...).")
     if not hasattr(array, "__array__"):
         raise _unfit(kind, type(array).__name__, "Give the pixels as a NumPy array.")
     pixels = np.asarray(array)

@@ -160,13 +160,13 @@ def corrupt(picture: Picture, why: str) -> CorruptRecordError:
     """Return the error for a picture that cannot be decoded, or for bytes that are not a picture."""
     count = f"{len(picture)} byte{'' if len(picture) == 1 else 's'}"
     what = _kind(picture)
-    message = f"{count} of a {what} that cannot be decoded: {why}" if what else f"{count} that are no jpeg and no png"
+    message = f"{count} of a {what} that cannot be decoded: {why}" if what else f"{count} that are neither jpeg nor png"
     return CorruptRecordError(message, kind="bad_picture")
 
 
 def too_large(picture: Picture, header: Header) -> CorruptRecordError:
     """Return the error for a header that claims more pixels than its bytes can hold."""
-    return corrupt(picture, f"its header says {header.height} x {header.width} pixels, more than so few bytes hold")
+    return corrupt(picture, f"its header says {header.height} x {header.width} pixels, more than its bytes can hold")
 
 
 def too_deep(header: Header) -> SchemaError:

@@ -41,7 +41,7 @@ _TRIES = 1024  # too few for a 32-bit checksum to match by chance
 # What other writers are known to store in place of the masked CRC-32C, and their byte order.
 _FLAVOURS: tuple[tuple[str, Literal["little", "big"], Callable[[memoryview], int], str], ...] = (
     ("unmasked_crc", "little", _core.crc32c, "have unmasked CRCs"),
-    ("zlib_crc", "little", zlib.crc32, "have the CRC-32 of zlib in place of CRC-32C"),
+    ("zlib_crc", "little", zlib.crc32, "have zlib's CRC-32 in place of CRC-32C"),
     ("zero_crc", "little", lambda payload: 0, "have zeros in place of checksums"),
     ("big_endian", "big", lambda payload: _core.mask_crc(_core.crc32c(payload)), "are written big-endian"),
 )
@@ -62,7 +62,7 @@ def diagnose(data: Buffer, *, whole: bool = True) -> Diagnosis | None:
     >>> header = struct.pack("<Q", len(payload))
     >>> record = header + struct.pack("<I", _core.crc32c(header)) + payload + struct.pack("<I", _core.crc32c(payload))
     >>> print(diagnose(record * 5).words)
-    all 5 records have unmasked CRCs: the program that wrote them does not keep to the format
+    all 5 records have unmasked CRCs: the program that wrote them does not follow the format
     """
     view = memoryview(data).cast("B")
     if not any(view):
@@ -72,7 +72,7 @@ def diagnose(data: Buffer, *, whole: bool = True) -> Diagnosis | None:
         if payloads:
             count = len(payloads)
             which = f"{'all' if whole else 'the first'} {count} records"
-            text = f"{which} {words}: the program that wrote them does not keep to the format"
+            text = f"{which} {words}: the program that wrote them does not follow the format"
             return Diagnosis(kind, count, text, tuple(payloads))
     return _text_mode(view, whole=whole)
 

@@ -58,7 +58,7 @@ def corrupt(fault: int, *, path: str | None, record: int, offset: int, checked: 
     elif kind == "too_large":
         advice = "If you trust the file, open it with a larger max_record_bytes."
     elif record:
-        more = "." if kind == "torn_header" else "; recordkit.repair finds those behind it too."
+        more = "." if kind == "torn_header" else "; recordkit.repair also finds those after it."
         advice = f"{before_it(record, checked=checked)}{more}"
     elif kind == "bad_length_crc" and offset == 0:
         advice = "This may not be an uncompressed TFRecord file at all."

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from recordkit import _core
+from recordkit.wording import counted
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -50,7 +51,7 @@ class Lost:
 
     def __str__(self) -> str:
         end = self.offset + self.length
-        return f"bytes {self.offset}…{end - 1}, behind {self.record} records: {self._words()}"
+        return f"bytes {self.offset}…{end - 1}, after {counted(self.record, 'record')}: {self._words()}"
 
     def _words(self) -> str:
         if self.kind == "zeros":
@@ -58,8 +59,8 @@ class Lost:
         if self.kind == "bad_payload":
             return "the payload or its checksum is damaged"
         if self.kind == "torn":
-            return f"{self.length} bytes of a record that was never finished"
-        return "the length of a record is damaged, or bytes were put in or taken out"
+            return f"{self.length} bytes of an unfinished record"
+        return "the length of a record is damaged, or bytes were inserted or removed"
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ def salvage(data: Buffer, *, nested: bool = True) -> Salvage:
     >>> [record.offset for record in rescued.found], rescued.found[1].repeats
     ([0, 40], 0)
     >>> print(rescued.lost[0])
-    bytes 20…39, behind 1 records: the payload or its checksum is damaged
+    bytes 20…39, after 1 record: the payload or its checksum is damaged
     """
     view = memoryview(data).cast("B")
     found, lost, _, _ = _core.salvage(view)

@@ -119,7 +119,7 @@ def repair(
     >>> print(repair(folder / "a.tfrecord", folder / "b.tfrecord"))
     /.../a.tfrecord: 4 records recovered, now in /.../b.tfrecord
       27 bytes lost in 1 place
-      record 2 at byte 54: the length of a record is damaged, or bytes were put in or taken out
+      record 2 at byte 54: the length of a record is damaged, or bytes were inserted or removed
     """
     source, target = _checked(Path(given_path(src)), Path(given_path(dst)))
     file = LocalFile(source)

@@ -54,10 +54,13 @@ class TestReading:
     @pytest.mark.parametrize(
         ("feature", "message"),
         [
-            (SparseFeature("i"), "x: SparseFeature has no like in a schema\n  There are FixedLenFeature, VarLen"),
+            (SparseFeature("i"), "x: SparseFeature has no equivalent in a schema\n  There are FixedLenFeature, VarLen"),
             (FixedLenFeature([], "float64", None), "x: records hold int64, float32 and string, found float64"),
-            (FixedLenFeature([None], "int64", None), "x: a shape with an open dimension, [None], has no like"),
-            (RaggedFeature("int64", "y", ()), "x: a RaggedFeature made of several features has no like in a schema\n"),
+            (FixedLenFeature([None], "int64", None), "x: a shape with an open dimension, [None], has no equivalent"),
+            (
+                RaggedFeature("int64", "y", ()),
+                "x: a RaggedFeature made of several features has no equivalent in a schema\n",
+            ),
         ],
     )
     def test_what_has_no_like_is_refused_in_words(self, feature: Any, message: str) -> None:

@@ -54,7 +54,7 @@ class TestField:
             (
                 "int64[?]?",
                 1,
-                "'int64[?]?' can have no default\n  Where a field of any length is missing, it is read as empty.",
+                "'int64[?]?' can have no default\n  A missing field of any length is read as empty.",
             ),
             ("int8?", 300, "default: expected int8?, found 300\n  int8 holds -128 to 127. Declare a wider type."),
             (
@@ -207,15 +207,18 @@ class TestArray:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            ({"dtype": "float32"}, "Array('float32'): say either shape= or shape_from=\n  One of them gives the shape"),
+            (
+                {"dtype": "float32"},
+                "Array('float32'): expected either shape= or shape_from=\n  One of them gives the shape",
+            ),
             ({"dtype": "string", "shape_from": "s"}, "Array('string'): raw bytes hold numbers\n  Declare 'string'"),
             (
                 {"dtype": "int8", "shape": (None, None)},
-                "the number of bytes cannot tell this shape\n  It tells one None",
+                "the number of bytes does not determine this shape\n  Use at most one None",
             ),
             (
                 {"dtype": "int8", "shape": (-1,)},
-                "a dimension is less than zero\n  Write None where any length will do.",
+                "a dimension is less than zero\n  Write None for any length.",
             ),
             ({"dtype": "int9", "shape": (1,)}, "'int9' is not a dtype a schema can hold\n  Did you mean 'int"),
         ],

@@ -68,7 +68,7 @@ class TestParsing:
             ),
             (
                 "float32[-1]",
-                "'float32[-1]': '-1' is not a dimension\n  Dimensions are numbers, or ? where any length will do.",
+                "'float32[-1]': '-1' is not a dimension\n  Dimensions are numbers, or ? for any length.",
             ),
             (
                 "float32[99999,99999]",

@@ -122,7 +122,7 @@ WRONG: list[tuple[Any, dict[str, Values], str]] = [
         {"x": strings(tensor(np.eye(2)), tensor(np.eye(3)))},
         "expected shape [2,2], found shape [3,3]\n  In record 1",
     ),
-    (TensorProto(), {"x": strings(b"junk", b"")}, "expected TensorProto(), found 4 bytes that are no TensorProto\n"),
+    (TensorProto(), {"x": strings(b"junk", b"")}, "expected TensorProto(), found 4 bytes that are not a TensorProto\n"),
     (
         TensorProto("string"),
         {"x": strings(tensor(np.array([b"a"], object)), tensor(np.array([b"\xff"], object)))},

@@ -192,11 +192,11 @@ class TestRefused:
             ("int64", "abc", "found str\n  A column is an array or a list with one value a row."),
             ("int64", 5, "found int\n  A column is an array or a list with one value a row."),
             ("int64", np.int64(5), "found a single value\n  A column is an array or a list with one value a row."),
-            ("int64", np.ma.array([1], mask=[True]), "found a masked array\n  What the mask hides would be stored."),
+            ("int64", np.ma.array([1], mask=[True]), "found a masked array\n  The hidden values would be stored."),
             ("string", BytesColumn.of([b"x"]), "found bytes\n  Declare bytes."),
             ("bytes", BytesColumn.of(["x"]), "found text\n  Declare string."),
             ("int64", BytesColumn.of([b"x"]), "found a BytesColumn\n  Only string, bytes, jpeg and png fields"),
-            ("jpeg", BytesColumn.of([b"\xff\xd8\xff", b"z"]), "found 1 byte that are no jpeg\n  In row 1."),
+            ("jpeg", BytesColumn.of([b"\xff\xd8\xff", b"z"]), "found 1 byte, not a jpeg\n  In row 1."),
             ("int64[3]", Ragged(np.arange(5), (np.array([0, 3, 5]),)), "found shape [2]\n  In row 1."),
             ("int8[?]", Ragged(np.array([1, 2, 300]), (np.array([0, 2, 3]),)), "found 300\n  In row 1."),
             ("int64[?,?]", Ragged(np.arange(5), (np.array([0, 3, 5]),)), "found rows of 1 dimensions"),
@@ -246,7 +246,7 @@ class TestRefused:
         assert str(caught.value) == message
 
     def test_number_of_rows_must_be_known(self) -> None:
-        with pytest.raises(SchemaError, match="there is no column to count the rows of"):
+        with pytest.raises(SchemaError, match="the number of rows is unknown without a column"):
             Schema({"x": "int64?"}).encode({})
 
 
@@ -288,7 +288,10 @@ class TestRead:
         path = tmp_path / "data.tfrecord"
         path.write_bytes(Schema({"a": "int64"}).encode({"a": np.arange(3)}))
 
-        with path.open("rb") as file, pytest.raises(SchemaError, match="Declare int64 to read what is there") as caught:
+        with (
+            path.open("rb") as file,
+            pytest.raises(SchemaError, match="Declare int64 to read the stored values") as caught,
+        ):
             Schema({"a": "float32"}).read(Reader(file), 3)
 
         assert caught.value.path == str(path)

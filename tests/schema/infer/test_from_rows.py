@@ -89,8 +89,8 @@ class TestRows:
             ([[1, "a"]], "x: int64 and string in one list\n  In row 0. Convert the values."),
             ([[[1], [2, 3]]], "x: lists of differing lengths inside one another\n  In row 0."),
             ([[1, None]], "x: None inside a list\n  In row 0. Only a whole field can be missing."),
-            ([None], "x: None in every row, which tells no type\n  Declare a schema, or leave it out."),
-            ([[]], "x: an empty list in every row, which tells no type\n"),
+            ([None], "x: None in every row, so its type is unknown\n  Declare a schema, or leave it out."),
+            ([[]], "x: an empty list in every row, so its type is unknown\n"),
             ([object()], "x: a object is not a value a record can hold\n  In row 0."),
             ([np.zeros(1, "V3")], "x: NumPy's void24 is not a dtype a schema can hold"),
         ],
@@ -102,7 +102,7 @@ class TestRows:
         assert str(caught.value).startswith(message)
 
     def test_no_rows_tell_nothing(self) -> None:
-        with pytest.raises(SchemaError, match="there are no rows to tell a schema from"):
+        with pytest.raises(SchemaError, match="there are no rows to infer a schema from"):
             Schema.of_rows([])
 
     def test_row_that_is_no_dict_is_refused(self) -> None:

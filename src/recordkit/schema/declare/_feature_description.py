@@ -113,7 +113,7 @@ def sequences_of_description(description: Mapping[str, Any]) -> dict[str, Field]
 def _read(name: str, feature: Any, readers: Mapping[str, Callable[[str, Any], Field]]) -> Field:
     kind = type(feature).__name__
     if kind not in readers:
-        message = f"{name}: {kind} has no like in a schema\n  There are {', '.join(readers)}."
+        message = f"{name}: {kind} has no equivalent in a schema\n  There are {', '.join(readers)}."
         raise SchemaError(message, field=name)
     return readers[kind](name, feature)
 
@@ -135,7 +135,7 @@ def _any_length(name: str, feature: Any) -> Field:
 def _ragged(name: str, feature: Any) -> Field:
     if feature.partitions or feature.value_key not in (None, name):
         message = (
-            f"{name}: a RaggedFeature made of several features has no like in a schema\n"
+            f"{name}: a RaggedFeature made of several features has no equivalent in a schema\n"
             f"  Give each of them a field: {feature.value_key or name!r} as {_dtype(name, feature)}[?]?, "
             f"its partitions as int64[?]?."
         )
@@ -163,6 +163,8 @@ def _shape(name: str, feature: Any) -> Shape:
     shape = feature.shape
     sizes = shape.as_list() if hasattr(shape, "as_list") else [shape] if isinstance(shape, int) else list(shape)
     if any(size is None or int(size) < 0 for size in sizes):
-        message = f"{name}: a shape with an open dimension, {sizes}, has no like in a schema\n  Use a VarLenFeature."
+        message = (
+            f"{name}: a shape with an open dimension, {sizes}, has no equivalent in a schema\n  Use a VarLenFeature."
+        )
         raise SchemaError(message, field=name)
     return tuple(int(size) for size in sizes)

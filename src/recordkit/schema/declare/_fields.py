@@ -97,14 +97,13 @@ class Array:
     def __post_init__(self) -> None:
         _set(self, dtype=_numeric(self.dtype, "Array"))
         if (self.shape is None) == (self.shape_from is None):
-            message = f"{self!r}: say either shape= or shape_from=\n  One of them gives the shape of the array."
+            message = f"{self!r}: expected either shape= or shape_from=\n  One of them gives the shape of the array."
             raise SchemaError(message)
         if self.shape is not None:
             _set(self, shape=_checked_shape(self.shape, self))
             if None in self.shape and (self.shape.count(None) > 1 or 0 in self.shape):
-                message = (
-                    f"{self!r}: the number of bytes cannot tell this shape\n  It tells one None; else use shape_from=."
-                )
+                advice = "Use at most one None and no 0, or shape_from=."
+                message = f"{self!r}: the number of bytes does not determine this shape\n  {advice}"
                 raise SchemaError(message)
 
     default = quality = None  # as in Field; class attributes, so not part of the dataclass
@@ -199,7 +198,7 @@ def _checked_shape(shape: Any, declared: object) -> Shape:
     """Return any sequence of sizes as a tuple of ints and None."""
     sizes = tuple(None if size is None else int(size) for size in shape)
     if any(size is not None and size < 0 for size in sizes):
-        message = f"{declared!r}: a dimension is less than zero\n  Write None where any length will do."
+        message = f"{declared!r}: a dimension is less than zero\n  Write None for any length."
         raise SchemaError(message)
     return _language.check_dims(sizes, repr(declared))
 
@@ -211,7 +210,7 @@ def _checked_default(declared: Field, default: Any) -> Any:
         message = f"{text!r} is never missing, so it needs no default\n  Write '{text}?' if it may be."
         raise SchemaError(message)
     if None in declared.shape:
-        message = f"{text!r} can have no default\n  Where a field of any length is missing, it is read as empty."
+        message = f"{text!r} can have no default\n  A missing field of any length is read as empty."
         raise SchemaError(message)
     try:
         return _frozen_default(declared, default)

@@ -64,7 +64,7 @@ def _parse_dim(dim: str, text: str) -> int | None:
     if dim == "?":
         return None
     if not _DIM.fullmatch(dim) or len(dim) > 18:  # 18 digits fit an int64
-        message = f"{text!r}: {dim!r} is not a dimension\n  Dimensions are numbers, or ? where any length will do."
+        message = f"{text!r}: {dim!r} is not a dimension\n  Dimensions are numbers, or ? for any length."
         raise SchemaError(message)
     return int(dim)
 

@@ -193,7 +193,7 @@ def layouts_of(fields: Mapping[str, AnyField], sequences: Mapping[str, AnyField]
             )
             raise SchemaError(message, field=name)
         if field.default is not None:
-            message = f"{name}: a sequence can have no default\n  Where it is missing, it is read as no steps."
+            message = f"{name}: a sequence can have no default\n  A missing sequence is read as one without steps."
             raise SchemaError(message, field=name)
         layouts[name] = layout_of(name, field, steps=True)
     _check_companions(layouts)
@@ -225,7 +225,7 @@ def _check_shape_from(layouts: Mapping[str, Layout], layout: Layout) -> None:
     if other is not None and (other.kind != "int64" or other.steps != layout.steps):
         message = (
             f"{name}: its shape cannot be in {shape_name!r}, which is {other.expected}\n"
-            f"  A shape is int64[?], beside the array."
+            f"  Declare the shape as int64[?]."
         )
         raise SchemaError(message, field=name)
     if any(other.shape_name == shape_name and other.steps != layout.steps for other in layouts.values()):

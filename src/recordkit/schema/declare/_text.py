@@ -190,7 +190,9 @@ def read_text(path: Path) -> str:
 def save_text(text: str, path: Path, *, overwrite: bool) -> None:
     """Write `text` to `path` atomically."""
     if os.path.lexists(path) and not (overwrite and path.is_file()):
-        advice = "Pass overwrite=True to replace it." if path.is_file() else "It is no file that could be replaced."
+        advice = (
+            "Pass overwrite=True to replace it." if path.is_file() else "It is not a file, so it cannot be replaced."
+        )
         message = f"{path}: there is something under this name already\n  {advice}"
         raise TargetExistsError(message, path=str(path), errno=errno.EEXIST)
     staged = path.with_name(f".{path.name}.{os.getpid()}")

@@ -63,7 +63,9 @@ def _list_values(field: DecodedField) -> NDArray[Any] | BytesColumn:
     bad = values.view(np.uint64) > 1 if dtype == "bool" else cast != values
     if bad.any():
         index = int(np.flatnonzero(bad)[0])
-        advice = "Declare int64 to read what is there." if dtype == "bool" else "Declare a wider type, such as int64."
+        advice = (
+            "Declare int64 to read the stored values." if dtype == "bool" else "Declare a wider type, such as int64."
+        )
         raise field.error(field.item_of(index), str(values[index]), advice=advice)
     return cast
 

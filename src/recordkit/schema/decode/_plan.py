@@ -139,7 +139,7 @@ def _advice(layout: Layout, found: str) -> str:
         return f"Declare {layout.dtype}[?] to read any number." if layout.storage == "list" else ""
     kinds = {"bytes": "bytes", "int64": "int64", "float": "float32"}
     stored = "" if layout.storage == "list" else f"{layout.expected} is stored as bytes. "
-    return f"{stored}Declare {kinds[found]} to read what is there." if found in kinds else ""
+    return f"{stored}Declare {kinds[found]} to read the stored values." if found in kinds else ""
 
 
 def _one_number(is_int: bool, start: int, decoded: Decoded, first: int, path: str | None) -> Any:

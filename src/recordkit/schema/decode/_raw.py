@@ -57,7 +57,7 @@ def _elements(field: DecodedField, data: NDArray[np.uint8], dtype: np.dtype[Any]
         column = field.own.values
         assert isinstance(column, BytesColumn)
         item = int(np.searchsorted(column.offsets - column.offsets[0], index, "right")) - 1
-        raise field.error(item, f"a byte of {data[index]}", advice="Declare uint8 to read what is there.")
+        raise field.error(item, f"a byte of {data[index]}", advice="Declare uint8 to read the stored values.")
     if not np.little_endian:
         return np.ascontiguousarray(data).view(dtype.newbyteorder("<")).astype(dtype)
     # Numbers need alignment, which the decoder does not promise for bytes.

@@ -104,7 +104,7 @@ def _complete(
     known = int(np.prod([size for size in declared if size is not None], dtype=np.int64))
     if declared.count(None) != 1 or known == 0:
         item = int(np.flatnonzero(without)[0])
-        raise field.error(item, f"no {field.layout.shape_name!r} beside it", advice="Its shape cannot be told without.")
+        raise field.error(item, f"no {field.layout.shape_name!r} beside it", advice="Without it the shape is unknown.")
     uneven = without & (lengths % known != 0)
     if uneven.any():
         item = int(np.flatnonzero(uneven)[0])

@@ -230,7 +230,7 @@ def _row_count(flats: Mapping[str, Flat], rows: int | None) -> int:
     lengths = {name: flat.rows for name, flat in flats.items()}
     if rows is None:
         if not lengths:
-            message = "there is no column to count the rows of\n  Say how many there are: rows=."
+            message = "the number of rows is unknown without a column\n  Pass rows=."
             raise SchemaError(message)
         rows = next(iter(lengths.values()))
     for name, length in lengths.items():

@@ -131,7 +131,7 @@ def as_column(column: Any, advice: str = _ONE_A_ROW) -> Any:
     if isinstance(column, np.ma.MaskedArray):
         raise Misfit(
             found="a masked array",
-            advice="What the mask hides would be stored. Give the mask as valid=, and .filled(...).",
+            advice="The hidden values would be stored. Pass the mask as valid=, and .filled(...) as the column.",
         )
     if not hasattr(column, "__array__"):
         return list(column)
@@ -271,7 +271,7 @@ def _check_byte_strings(
             wrong &= np.repeat(valid, len(wrong) // max(len(valid), 1))
         if wrong.any():
             bad = int(np.flatnonzero(wrong)[0])
-            found = f"{counted(int(column.offsets[bad + 1] - column.offsets[bad]), 'byte')} that are no {dtype}"
+            found = f"{counted(int(column.offsets[bad + 1] - column.offsets[bad]), 'byte')}, not a {dtype}"
             raise Misfit(found=found, advice="Declare bytes to store any bytes.", index=item_of(bad))
 
 

@@ -34,7 +34,7 @@ def fields_of_rows(rows: Iterable[Mapping[str, Any]]) -> dict[str, Field]:
         for name, value in _named_values(row, ""):
             seen.setdefault(name, _Seen(name)).add(value, count - 1)
     if not count:
-        message = "there are no rows to tell a schema from\n  Declare one."
+        message = "there are no rows to infer a schema from\n  Declare one."
         raise SchemaError(message)
     return {name: of.field(count) for name, of in seen.items()}
 
@@ -172,7 +172,7 @@ class _Seen:
         """Return the field that holds all values so far."""
         if self.dtype is None or self.shape is None:
             what = "None" if not self.present else "an empty list"
-            message = f"{self.name}: {what} in every row, which tells no type\n  Declare a schema, or leave it out."
+            message = f"{self.name}: {what} in every row, so its type is unknown\n  Declare a schema, or leave it out."
             raise SchemaError(message, field=self.name)
         dtype = self.dtype
         if dtype == "int64" and self.high > 2**63 - 1 and self.low >= 0:

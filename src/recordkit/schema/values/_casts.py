@@ -139,7 +139,7 @@ def _fit_times(array: NDArray[Any], dtype: str, target: np.dtype[Any], source: s
     # A coarser unit drops the rest, which lossy fields allow; a finer one that differs has wrapped around.
     finer = np.can_cast(array.dtype, target, "safe")
     if finer or not rounding:
-        advice = f"It is outside what {dtype} can hold." if finer else f"It is no whole number of {dtype}. {_LOSSY}"
+        advice = f"It is outside what {dtype} can hold." if finer else f"It is not a whole number of {dtype}. {_LOSSY}"
         _refuse_first(array, bad, advice)
     return cast
 

@@ -42,8 +42,8 @@ def picture_bytes(value: Any, kind: str, quality: int | None = None) -> bytes:
 def _checked(picture: bytes, kind: str) -> bytes:
     found = images.kind(picture)
     if found != kind:
-        what = "no picture" if found is None else f"a {found}"
-        found_bytes = f"{counted(len(picture), 'byte')} that are {what}"
+        what = "not a picture" if found is None else f"a {found}"
+        found_bytes = f"{counted(len(picture), 'byte')}, {what}"
         raise Misfit(found_bytes, "Declare bytes to store any bytes.")
     return picture
 
@@ -141,7 +141,7 @@ def _as_numpy(value: Any, dtype: str, shape: Shape | None) -> tuple[NDArray[Any]
     if isinstance(value, np.ndarray):
         if isinstance(value, np.ma.MaskedArray):
             raise Misfit(
-                found="a masked array", advice="What the mask hides would be stored. Fill it first: .filled(...)."
+                found="a masked array", advice="The hidden values would be stored. Fill it first: .filled(...)."
             )
         return (value, False) if value.dtype != np.object_ else _as_numpy(value.tolist(), dtype, shape)
     if isinstance(value, np.generic):
@@ -234,7 +234,7 @@ def _encoded_text(value: Any) -> bytes:
     try:
         return value.encode()
     except UnicodeEncodeError as error:
-        advice = "It has no UTF-8. Mend it with .encode('utf-8', 'replace').decode(), or declare bytes."
+        advice = "UTF-8 cannot encode it. Repair it with .encode('utf-8', 'replace').decode(), or declare bytes."
         raise Misfit(found=f"text with a lone surrogate at character {error.start}", advice=advice) from None
 
 
@@ -310,7 +310,7 @@ def _not_a_scalar(value: Any, dtype: str) -> Misfit:
 
 def _not_an_array(value: Any, dtype: str) -> Misfit:
     if isinstance(value, bytes | bytearray | memoryview) and not dtypes.is_bytes(dtype):
-        return Misfit(found=quoted(value), advice=f"Say what they are: np.frombuffer(..., np.{dtype}).")
+        return Misfit(found=quoted(value), advice=f"Convert them: np.frombuffer(..., np.{dtype}).")
     return Misfit(found=_type_name(type(value)), advice="Give an array or a list.")
 
 

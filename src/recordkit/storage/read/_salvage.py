@@ -358,7 +358,7 @@ class _Walker:
 
 _WORDS: Final = {
     "bad_payload_crc": "the payload or its checksum is damaged",
-    "bad_length": "the length of a record is damaged, or bytes were put in or taken out",
+    "bad_length": "the length of a record is damaged, or bytes were inserted or removed",
     "torn_header": "a record was begun here, and the file ends inside its 12-byte header",
     "torn_payload": "a record was begun here, and the file ends before it does",
 }

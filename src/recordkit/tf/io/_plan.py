@@ -139,7 +139,7 @@ class Plan:
         found = error.found or ""
         advice = ""
         if found in _DTYPE_OF:
-            advice = f"Ask for {_DTYPE_OF[found]} to read what is there."
+            advice = f"Ask for {_DTYPE_OF[found]} to read the stored values."
         elif found == "nothing":
             may = "allow_missing=True" if self._steps else "a default_value"
             advice = f"Give it {may} if it may be missing, or read it as a VarLenFeature."
