@@ -358,10 +358,12 @@ class TestDoubt:
             write(files)
 
         files.faults = None
+        stored = {path for path in files.files if path.endswith(".tfrecord")}
         assert not ManifestLast(files).recover(TARGET)
         write(files, resume=True)
 
         assert content(files) == data_of(*SHARDS)
+        assert {f"{TARGET}/{shard.name}" for shard in published(files).shards} == stored
 
     def test_a_run_that_recover_has_finished_is_complete(self) -> None:
         files = MemoryFileSystem(
