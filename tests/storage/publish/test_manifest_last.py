@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -196,6 +197,23 @@ class TestPublishing:
 
         assert list(rk.open(target, schema=None)) == [b"one", b"two", b"three"]
         assert rk.verify(target).ok
+
+    def test_of_several_writers_on_this_machine_one_wins(self, tmp_path: Path) -> None:
+        target = str(tmp_path / "train")
+
+        def create(_: int) -> bool:
+            try:
+                write(LocalFileSystem(sync=False), target=target)
+            except (TargetBusyError, TargetExistsError):
+                return False
+            return True
+
+        with ThreadPoolExecutor(4) as pool:
+            won = list(pool.map(create, range(4)))
+
+        assert won.count(True) == 1
+        assert list(rk.open(target)) == [b"one", b"two", b"three"]
+        assert len(list(tmp_path.glob("train/*.tfrecord"))) == 2
 
     def test_recordkit_sees_no_dataset_before_the_commit(self, tmp_path: Path) -> None:
         target = str(tmp_path / "train")
