@@ -376,5 +376,5 @@ class TestOptions:
 
         assert SCHEMA.names == ("id", "name")
         for options in ({"raw": True}, {"parse": len}):
-            with pytest.raises(ValueError, match=r"schema= is for Examples, and (raw|parse)= for payloads"):
+            with pytest.raises(ValueError, match=r"schema= decodes Examples, but (raw|parse)= reads payloads"):
                 rk.open(path, schema=SCHEMA, **options)

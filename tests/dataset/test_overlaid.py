@@ -209,13 +209,15 @@ class TestASchemaOfTheCallers:
         assert plain_rows([ds[3]]) == [{"x": 3, "id": 3}]
 
     def test_is_refused_where_a_layer_has_another_type(self, path: Path) -> None:
-        with pytest.raises(SchemaError, match=r"x: not declared as .*0001-x has it\n  .*\n  .*cast_fields") as caught:
+        with pytest.raises(
+            SchemaError, match=r"x: declared differently than in .*0001-x\n  .*\n  .*cast_fields"
+        ) as caught:
             rk.open(path, schema={"x": "float32", "id": "int64"})
 
         assert caught.value.field == "x"
 
     def test_is_refused_where_a_field_is_hidden(self, path: Path) -> None:
-        with pytest.raises(SchemaError, match=r"name: hidden by .*0002-hidden\n  Open without: overlays=False"):
+        with pytest.raises(SchemaError, match=r"name: hidden by .*0002-hidden\n  To read it: overlays=False"):
             rk.open(path, schema={"name": "string"})
 
         assert read(path, schema=rk.Schema({"name": "string"}), overlays=False)[1] == {"name": "n1"}

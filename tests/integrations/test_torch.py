@@ -276,7 +276,7 @@ class TestTorchIterableDataset:
 
     def test_has_the_length_of_the_pipeline(self, people: TorchDataset) -> None:
         assert len(TorchIterableDataset(people.dataset.batch(2))) == 2
-        with pytest.raises(TypeError, match="how many elements there are is known at the end"):
+        with pytest.raises(TypeError, match="the number of elements is not known before the end"):
             len(TorchIterableDataset(people.dataset.filter("id > 0")))
 
     def test_gives_tensors_and_a_mask_in_every_batch(self, people: TorchDataset) -> None:
@@ -321,7 +321,7 @@ class TestTorchIterableDataset:
         others = iter(rk.open(tmp_path / "others").batch(2))
         next(others)
 
-        with pytest.raises(StateError, match="the records are not those that the state is of"):
+        with pytest.raises(StateError, match="the state is of other records"):
             TorchIterableDataset(people.dataset.batch(2), others.state_dict())
 
     def test_goes_on_from_a_state_of_the_pipeline_and_then_to_the_next_epoch(self, people: TorchDataset) -> None:

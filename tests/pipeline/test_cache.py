@@ -197,7 +197,7 @@ class TestDisk:
     def test_function_needs_a_key(self, tmp_path: Path) -> None:
         mapped = numbers(5).map(Counted().__call__)
         for pipe in (mapped, mapped.cache().batch(2), mapped.zip(numbers(5)), from_generator(lambda: range(5))):
-            with pytest.raises(StateError, match=r"nobody can tell whether .* has changed since\n  Give key='1'"):
+            with pytest.raises(StateError, match=r"cannot detect whether .* has changed since\n  Pass key='1'"):
                 pipe.cache(tmp_path / "kept")
             list(pipe.cache(tmp_path / "kept", key="1"))
 
@@ -209,9 +209,9 @@ class TestDisk:
     def test_something_else_is_left_alone(self, tmp_path: Path) -> None:
         (tmp_path / "precious").write_text("mine")
 
-        with pytest.raises(StateError, match="there is something else here than a cache"):
+        with pytest.raises(StateError, match="this is not a cache"):
             list(numbers(3).cache(tmp_path))
-        with pytest.raises(StateError, match="there is something else here than a cache"):
+        with pytest.raises(StateError, match="this is not a cache"):
             list(numbers(3).cache(tmp_path / "precious"))
 
         assert (tmp_path / "precious").read_text() == "mine"
@@ -280,7 +280,7 @@ class TestDatasets:
     def test_function_that_parses_needs_a_key(self, data: Path, tmp_path: Path) -> None:
         ds = rk.open(data, parse=len)
 
-        with pytest.raises(StateError, match="nobody can tell whether len has changed"):
+        with pytest.raises(StateError, match="cannot detect whether len has changed"):
             ds.cache(tmp_path / "kept")
         assert list(ds.cache(tmp_path / "kept", key="1")) == list(ds)
 

@@ -175,11 +175,11 @@ class TestUnlike:
             collate(elements)
 
     def test_place_within_the_structure_is_named(self) -> None:
-        with pytest.raises(SchemaError, match=r"^a/1/b: elements of a batch are alike"):
+        with pytest.raises(SchemaError, match=r"^a/1/b: elements of a batch must have the same structure"):
             collate([{"a": (1, {"b": 1})}, {"a": (1, {"b": "x"})}])
 
     def test_none_is_named(self) -> None:
-        with pytest.raises(SchemaError, match=r"^a: element 1 of 2 is None\n  Give it a value in map"):
+        with pytest.raises(SchemaError, match=r"^a: element 1 of 2 is None\n  Give it a value"):
             collate([{"a": 1}, {"a": None}])
         with pytest.raises(SchemaError, match="element 0 of 1 is None"):
             collate([None])

@@ -128,7 +128,7 @@ class TestPadding:
 
     @pytest.mark.parametrize(
         ("pad", "words"),
-        [("x", r"tokens: cannot be filled up with 'x'"), ({"token": 0}, r"pad: there is no field 'token'.*id, tokens")],
+        [("x", r"tokens: cannot be padded with 'x'"), ({"token": 0}, r"pad: there is no field 'token'.*id, tokens")],
     )
     def test_what_does_not_fit_is_refused_by_name(self, pad: Any, words: str, tmp_path: Path) -> None:
         rk.write(tmp_path / "ds", map(self.row, range(40)), self.SCHEMA, sync=False)
@@ -193,7 +193,7 @@ class TestResume:
         state = iter(rk.open(tmp_path / "a").shuffle(3)).state_dict()
         rk.delete(tmp_path / "a", where="id == 7")
 
-        with pytest.raises(StateError, match="the records are not those"):
+        with pytest.raises(StateError, match="the state is of other records"):
             rk.open(tmp_path / "a").shuffle(3).resume(state)
 
 

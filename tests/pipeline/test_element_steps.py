@@ -123,7 +123,7 @@ class TestFilter:
         assert ids(rows(9).filter("id > 3 and text != 'n5'")) == [4, 6, 7, 8]
 
     def test_expression_needs_columns(self) -> None:
-        with pytest.raises(SchemaError, match="found what map has made of them\n  Put it before map"):
+        with pytest.raises(SchemaError, match="found results of map\n  Put it before map"):
             list(rows(3).map(dict).filter("id > 3"))
 
     def test_rows_stay_columns(self) -> None:

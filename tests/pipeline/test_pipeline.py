@@ -68,7 +68,7 @@ class TestPartition:
         ranks = [pipe.shard(rank, world, uneven=uneven) for rank in range(world)]
         ranks = ranks if passes is None else [rank.repeat(passes) for rank in ranks]
         if uneven == "error" and len(everything) % world:
-            with pytest.raises(ValueError, match="come out even"):
+            with pytest.raises(ValueError, match="divided evenly"):
                 epoch(ranks[0].batch(size))
             return
 
@@ -216,7 +216,7 @@ class TestResume:
             (lambda pipe: pipe.shuffle(2, buffer=4), "BufferShuffle"),
             (lambda pipe: pipe.batch(2).unbatch(), "Unbatch()"),
             (lambda pipe: pipe.batch(2).take(5), "Take(elements=5)"),
-            (lambda pipe: pipe.shuffle(3), "shard with other steps behind it"),
+            (lambda pipe: pipe.shuffle(3), "shard followed by steps"),
             (lambda pipe: pipe.enumerate(), "Enumerate()"),
         ],
     )
@@ -252,7 +252,7 @@ class TestResume:
             next(it)
 
         assert len(list(outer.resume(it.state_dict()))) == 4 + 5
-        with pytest.raises(StateError, match="the steps are not those"):
+        with pytest.raises(StateError, match="the state is of other steps"):
             inner.resume(it.state_dict())
 
     @pytest.mark.parametrize(
@@ -269,13 +269,13 @@ class TestResume:
     def test_other_steps_are_refused(self, other: Pipeline) -> None:
         state = iter(rows(30).shuffle(7)).state_dict()
 
-        with pytest.raises(StateError, match="the steps are not those that the state is of\n  expected Shuffle"):
+        with pytest.raises(StateError, match="the state is of other steps\n  expected Shuffle"):
             other.resume(state)
 
     def test_other_records_are_refused(self) -> None:
         state = iter(rows(30).shuffle(7)).state_dict()
 
-        with pytest.raises(StateError, match="the records are not those that the state is of"):
+        with pytest.raises(StateError, match="the state is of other records"):
             rows(29, 1).shuffle(7).resume(state)
 
     @pytest.mark.parametrize("state", [None, 3, [], {}, {"at": 3}, {"format": 1, "at": 3}, {"format": 1, "epoch": 0}])
@@ -374,7 +374,7 @@ class TestLength:
 
     def test_of_what_has_no_end_is_not_told(self) -> None:
         for pipe in (numbers(3).repeat(), numbers(3).repeat().shard(0, 16).batch(3), numbers(3).filter(wanted)):
-            with pytest.raises(TypeError, match="known at the end"):
+            with pytest.raises(TypeError, match="not known before the end"):
                 len(pipe)
 
     def test_of_some_of_what_has_no_end_is(self) -> None:
@@ -429,14 +429,14 @@ class TestChecking:
             getattr(numbers(3), step)(3)
 
     def test_shuffle_needs_numbers(self) -> None:
-        with pytest.raises(StateError, match=r"Filter\(wanted\) comes before it.*\n  Give it buffer=10_000"):
+        with pytest.raises(StateError, match=r"Filter\(wanted\) before it does not keep.*\n  Shuffle first"):
             numbers(3).filter(wanted).shuffle(1)
-        with pytest.raises(StateError, match="is a stream, whose elements have no numbers"):
+        with pytest.raises(StateError, match="is a stream"):
             from_generator(lambda: range(3)).shuffle(1)
 
     @pytest.mark.parametrize("name", ["shuffle", "shard", "take", "repeat"])
     def test_interleave_needs_files(self, name: str) -> None:
-        with pytest.raises(StateError, match="behind which there are no files\n  Put it first"):
+        with pytest.raises(StateError, match="there are no files\n  Interleave first"):
             STEPS[name](rows(3, 4)).interleave(2)
 
     def test_interleave_makes_no_difference_before_a_shuffle_of_everything(self) -> None:

@@ -70,7 +70,7 @@ class TestProcesses:
             list(ds.shuffle(3).map(lambda row: row, workers=TWO))
 
     def test_process_that_dies_is_told(self, ds: rk.Dataset, before: set[int | None]) -> None:
-        with pytest.raises(RecordKitError, match="a worker process has ended before its time"):
+        with pytest.raises(RecordKitError, match="a worker process ended unexpectedly"):
             list(ds.shuffle(3).map(kills_itself, workers=rk.Processes(1)))
 
         assert children() <= before

@@ -50,7 +50,7 @@ def follow(path: str | os.PathLike[str], *, poll: float = 0.5, timeout: float | 
     while True:
         grown = file.size
         if grown < offset:
-            message = f"{path}: the file had {offset} bytes and has {grown} now\n  What it held is gone: open it anew."
+            message = f"{path}: the file shrank from {offset} to {grown} bytes\n  Its records are gone: open it again."
             raise StorageError(message, path=str(path))
         if grown != size:
             size, last_change = grown, time.monotonic()
@@ -84,7 +84,7 @@ def _refuse_compressed(file: LocalFile) -> None:
     compression = RecordFile(file).compression if file.size >= 12 else None
     if compression is not None:
         message = (
-            f"{file.name}: this is a {compression} file, and what is added to one cannot be read until it is closed\n"
-            "  Write plain records where they are to be followed."
+            f"{file.name}: this is a {compression} file, whose new records cannot be read before it is closed\n"
+            "  Write a plain file to follow it."
         )
         raise StorageError(message, path=file.name)

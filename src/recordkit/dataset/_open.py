@@ -101,7 +101,7 @@ def open(  # noqa: A001 - the verb that a user would say
     """
     declared = schema if isinstance(schema, Schema) else None
     if schema is not None and (raw or parse is not None):
-        message = f"schema= is for Examples, and {'raw' if raw else 'parse'}= for payloads that are taken otherwise"
+        message = f"schema= decodes Examples, but {'raw' if raw else 'parse'}= reads payloads as something else"
         raise ValueError(message)
     log = DamageLog(on_error, max_bad)
     given = as_open_file(where)

@@ -188,13 +188,13 @@ class Stack:
         for name in declared.names:
             layer = owners.get(name)
             if name in hidden:
-                message = f"{name}: hidden by {hidden[name].path}\n  Open without: overlays=False."
+                message = f"{name}: hidden by {hidden[name].path}\n  To read it: overlays=False."
                 raise SchemaError(message, field=name)
             if layer is not None and declared.fields.get(name) != layer.schema.fields[name]:
                 expected, found = declared.select(name), layer.schema.select(name)
                 message = (
-                    f"{name}: not declared as {layer.path} has it\n  {found.explain_difference(expected)}\n"
-                    "  To have it otherwise: recordkit.cast_fields."
+                    f"{name}: declared differently than in {layer.path}\n  {found.explain_difference(expected)}\n"
+                    "  To change it: recordkit.cast_fields."
                 )
                 raise SchemaError(message, field=name)
 
@@ -505,7 +505,7 @@ def rewritten_chunk(
         number = int(part.record_numbers(record, record + 1)[0])
         where = f"{part.path}: record {number}"
         if fault == 1:
-            message = f"{where}: its payload is no sound Example, from its byte {byte} on"
+            message = f"{where}: its payload is not a valid Example from byte {byte} on"
             raise MalformedPayloadError(message, path=part.path, record=number, byte=byte, kind="malformed")
         if fault == 2:
             message = f"{where}: {name}: the record already has a feature of this name\n  To replace it: replace=True."

@@ -92,9 +92,7 @@ class ProcessEngine:
             if failure is not None:
                 raise failure
         except BrokenProcessPool as error:
-            message = (
-                "a worker process has ended before its time\n  It was killed, or ran out of memory: use fewer of them."
-            )
+            message = "a worker process ended unexpectedly\n  It was killed, or ran out of memory: use fewer processes."
             raise RecordKitError(message) from error
         finally:
             _end(pool)

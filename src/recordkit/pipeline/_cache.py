@@ -151,9 +151,7 @@ def open_cache(path: Path) -> CachedElements:
 
 
 def _not_ours(path: Path, record: int, words: str) -> StateError:
-    message = (
-        f"{path}: record {record} is not what cache() writes: {words}\n  Remove the folder, and the cache is made anew."
-    )
+    message = f"{path}: record {record} is not what cache() writes: {words}\n  Remove the folder to rebuild the cache."
     return StateError(message)
 
 
@@ -353,7 +351,7 @@ class CacheSource:
     def _free(path: Path) -> Path:
         """Return the path; raise if there is something else than a cache."""
         if path.exists() and cache_fingerprint(path) is None and (not path.is_dir() or any(path.iterdir())):
-            message = f"{path}: there is something else here than a cache\n  Give cache() a folder of its own."
+            message = f"{path}: this is not a cache, and would be overwritten\n  Give cache() a folder of its own."
             raise StateError(message)
         return path
 

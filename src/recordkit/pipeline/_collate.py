@@ -87,7 +87,7 @@ def _arrays(values: Sequence[Any], pad: Fill, where: str) -> Any:
             return numbers if numbers.dtype != object else list(values)
     for i, value in enumerate(values):
         if value is None:
-            message = f"{_named(where)}element {i} of {len(values)} is None\n  Give it a value in map, or leave it out."
+            message = f"{_named(where)}element {i} of {len(values)} is None\n  Give it a value, or filter it out."
             raise SchemaError(message)
     if isinstance(values[0], BytesColumn | Ragged):
         return _nested(values, pad)
@@ -176,7 +176,7 @@ def _padded(name: str, column: Any, starts: range, fill: Any) -> list[Any]:
     try:
         return [column.to_padded(fill)] if len(starts) == 1 else column.padded_batches(starts.step, fill)
     except (OverflowError, TypeError, ValueError) as error:
-        message = f"{name}: cannot be filled up with {fill!r}: {error}\n  Say pad= one that fits, or a dict by field."
+        message = f"{name}: cannot be padded with {fill!r}: {error}\n  Pass a pad= value that fits, or a dict by field."
         raise SchemaError(message, field=name, found=repr(fill)) from None
 
 
@@ -207,7 +207,7 @@ def _named(where: str) -> str:
 
 def _unlike(where: str, at: int, expected: str, found: str) -> SchemaError:
     message = (
-        f"{_named(where)}elements of a batch are alike: expected {expected} as in the first, found {found} in "
-        f"element {at}\n  What map returns has one structure."
+        f"{_named(where)}elements of a batch must have the same structure: expected {expected} as in the first, "
+        f"found {found} in element {at}\n  Return the same structure from map for each element."
     )
     return SchemaError(message, expected=expected, found=found)

@@ -75,7 +75,7 @@ class MapBatches(ElementStep):
             found = _found(made) if batch is None else f"{len(batch)} rows"
             message = (
                 f"map_batches({name_of(self.function)}): expected columns of {count} rows, found {found}\n"
-                "  Return a dict of columns, or the batch. To leave rows out: filter. To give other rows: batch first."
+                "  Return a dict of columns, or the batch. To drop rows: filter. To return other rows: batch first."
             )
             raise SchemaError(message, expected=f"{count} rows", found=found)
         return batch
@@ -135,7 +135,7 @@ class Where(ElementStep):
         """Evaluate the expression on the columns."""
         if not isinstance(piece.values, Batch):
             message = (
-                f"filter({str(self.expression)!r}): expected rows of a dataset, found what map has made of them\n"
+                f"filter({str(self.expression)!r}): expected rows of a dataset, found results of map\n"
                 "  Put it before map, or give a function."
             )
             raise SchemaError(message)

@@ -57,7 +57,7 @@ def parts_of(mark: Mark, *beginning: Any) -> Sequence[Any]:
 
 
 _NOT_OURS = (
-    "the state is none that state_dict() of these steps returned: its key at\n  Begin again, or use another state."
+    "the state does not come from these steps: its key at does not fit them\n  Start again, or use another state."
 )
 
 

@@ -27,8 +27,8 @@ def explained(pipe: Pipeline) -> str:
         lines.append(f"  {step!s:{min(width, 40)}}  {words}".rstrip())
     lines.append(_reading([step for _, step in order], pipe.source.as_records()))
     tied = any_ranks(pipe.source, pipe.steps)
-    ranks = "with any number of ranks and workers" if tied is None else f"with the same ranks ({tied})"
-    lines.append(f"state: a few numbers; resumes {ranks}")
+    ranks = "on any number of ranks and workers" if tied is None else f"on the same ranks ({tied})"
+    lines.append(f"state: a few numbers; can be resumed {ranks}")
     return "\n".join(lines)
 
 
@@ -36,15 +36,15 @@ def _meaning(step: Any, pipe: Pipeline, arithmetic: bool) -> str:
     if isinstance(step, Shuffle):
         return _shuffled(step, pipe)
     if isinstance(step, BufferShuffle):
-        return f"each element among the next {step.buffer:,} of its place or so; what comes late stays late"
+        return f"shuffled locally: no element moves more than {step.buffer:,} places forward"
     if isinstance(step, Interleave):
         if is_moot([each for _, each in divided(pipe.source, pipe.steps)[0]]):
-            return "makes no difference before a shuffle of everything"
-        return f"{step.block} of a file, then of the next, {step.cycle} files in turns"
+            return "has no effect before a shuffle of all records"
+        return f"{step.block} of each file in turn, {step.cycle} files at a time"
     if isinstance(step, ShardStep):
         return _sharded(step, pipe, arithmetic)
     if isinstance(step, Prefetch):
-        return "made before they are asked for"
+        return "prepared ahead of time"
     return ""
 
 
@@ -62,25 +62,25 @@ def _before(step: OrderStep, pipe: Pipeline) -> int:
 def _shuffled(step: Shuffle, pipe: Pipeline) -> str:
     count = _before(step, pipe)
     if step.window is None:
-        return f"any of {count:,} at any place; another order each epoch"
+        return f"a permutation of all {count:,}; a new one each epoch"
     source = pipe.source.as_records()
     assert source is not None  # which shuffle(seed) needs
     windows = step.windows(count, source)
     return (
-        f"pieces of {windows.piece:,} consecutive ones anywhere, shuffled with {windows.pieces - 1:,} others "
-        f"in a window of {min(count, windows.size):,}; another order each epoch"
+        f"a permutation of pieces of {windows.piece:,}, each shuffled with {windows.pieces - 1:,} others "
+        f"in a window of {min(count, windows.size):,}; a new one each epoch"
     )
 
 
 def _sharded(step: ShardStep, pipe: Pipeline, arithmetic: bool) -> str:
     if not arithmetic:
-        return "every rank makes all elements up to here, and gives its own"
-    words = "every record on one rank"
+        return "every rank computes all elements up to here, and keeps its own"
+    words = "each record on one rank"
     rest = _before(step, pipe) % step.world
     if rest and step.uneven == "pad":
-        words += f", but for {step.world - rest:,} of the first that are given twice to come out even"
+        words += f", but {step.world - rest:,} of the first are repeated to divide them evenly"
     if rest and step.uneven == "drop":
-        words += f"; the last {rest:,} on none, to come out even"
+        words += f"; the last {rest:,} are dropped to divide them evenly"
     return words
 
 
@@ -88,13 +88,12 @@ def _reading(order: list[Step], source: RecordSource | None) -> str:
     if source is None or in_turn(order):
         return "reads: one file after the other"
     if any(isinstance(step, Shuffle) and step.window for step in order):
-        return "reads: in large pieces, the next window while this one is given"
+        return "reads: large pieces, the next window while this one is used"
     ahead = source.ahead_bytes
     if ahead is None:
-        return "reads: each record from its place"
+        return "reads: each record by its position"
     if source.first_bytes is not None:
-        together = "so that a file is opened once for several of them"
-        return f"reads: records of many files, {ahead >> 10:,} KiB at a time, {together}"
+        return f"reads: {ahead >> 10:,} KiB at a time across files, so that a file is opened once for several records"
     return f"reads: compressed blocks, as many as fit into {ahead >> 20} MiB at a time; window= would read each once"
 
 
@@ -110,7 +109,6 @@ def profiled(pipe: Pipeline, profile: Profile) -> str:
     if total:
         share = 100 * profile.waited / total
         lines.append(
-            f"{profile.given:,} elements were given; {share:.0f}% of the time was spent waiting for them, "
-            f"{profile.ready} lie ready"
+            f"{profile.given:,} elements; {share:.0f}% of the time was spent waiting; {profile.ready} are ready"
         )
     return "\n".join(lines)

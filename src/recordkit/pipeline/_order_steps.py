@@ -188,8 +188,8 @@ def _endless(upstream: Upstream, epoch: int) -> Generator[Any, None, None]:
 
 def _uneven(left: int, world: int) -> SchemaError:
     message = (
-        f"shard: the elements do not come out even for {world} ranks: {left} are left\n"
-        '  uneven="pad" gives some of them once more, uneven="drop" leaves the last ones out.'
+        f"shard: the elements cannot be divided evenly among {world} ranks: {left} are left\n"
+        '  uneven="pad" repeats some of the first, uneven="drop" drops the last ones.'
     )
     return SchemaError(message)
 

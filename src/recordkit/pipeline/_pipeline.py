@@ -111,7 +111,7 @@ class Pipeline(Steps):
     def __len__(self) -> int:
         count = self.count()
         if count is None:
-            message = f"{self.source.name}: how many elements there are is known at the end of an epoch, if it has one"
+            message = f"{self.source.name}: the number of elements is not known before the end of an epoch"
             raise TypeError(message)  # `list` expects a TypeError
         return count
 
@@ -214,15 +214,15 @@ class Pipeline(Steps):
         functions = list(self._functions())
         if path is not None and functions and key is None:
             message = (
-                f"cache({os.fspath(path)!r}): nobody can tell whether {name_of(functions[0])} has changed since\n"
-                "  Give key='1', and another key whenever what the steps before it do changes."
+                f"cache({os.fspath(path)!r}) cannot detect whether {name_of(functions[0])} has changed since\n"
+                "  Pass key='1', and change the key whenever the functions before the cache change."
             )
             raise StateError(message)
         facts = [self._facts(), key]
         room = None if max_bytes is None else parse_size(max_bytes)
         folder = None if path is None else Path(given_path(path))
         if folder is not None and not os.path.exists(folder) and is_lone_file(folder):  # noqa: PTH110 - where nothing may be looked at, nothing is there
-            message = f"{folder}: a cache is a folder, and this is the name of a record file\n  Give it another name."
+            message = f"{folder}: a cache is a folder, but this is the name of a record file\n  Choose another name."
             raise StorageError(message, path=str(folder))
         return Pipeline(CacheSource(self, folder, room, fingerprint(facts), repr(self)), workers=self.workers)
 
@@ -314,20 +314,24 @@ class CombinedSource(Source):
 
 
 def _cannot_order(step: Step, source: Source, before: list[Step]) -> StateError:
-    what = "shuffle(seed)" if isinstance(step, Shuffle) else "interleave"
+    shuffle = isinstance(step, Shuffle)
+    what = "shuffle(seed=...)" if shuffle else "interleave"
     if not source.indexed:
-        why = f"{source.name} is a stream, whose elements have no numbers"
-    else:
-        first = next(each for each in before if not each.keeps)
-        why = f"{first} comes before it, which does not keep one element for each record"
-    advice = "Give it buffer=10_000, or put it" if isinstance(step, Shuffle) else "Put it"
-    message = f"{what} needs the number of every element, and {why}\n  {advice} first, behind the dataset."
+        advice = "Use shuffle(buffer=10_000)." if shuffle else "Interleave the records of a dataset."
+        message = f"{what} needs the position of every element, but {source.name} is a stream\n  {advice}"
+        return StateError(message)
+    first = next(each for each in before if not each.keeps)
+    advice = "Shuffle first, or use shuffle(buffer=10_000)." if shuffle else "Interleave first."
+    message = (
+        f"{what} needs the position of every record, but {first} before it does not keep one element for each record\n"
+        f"  {advice}"
+    )
     return StateError(message)
 
 
 def _not_files(first: Step) -> StateError:
     message = (
-        f"interleave takes records of files in turns, and {first} comes before it, behind which there are no files\n"
-        "  Put it first, behind the dataset."
+        f"interleave takes records of files in turns, but after {first} there are no files\n"
+        "  Interleave first, right after opening the dataset."
     )
     return StateError(message)

@@ -291,9 +291,9 @@ def any_ranks(source: Source, steps: Sequence[Step]) -> str | None:
         return None
     records = source.as_records()
     if records is not None and not EpochOrder(0, tuple(step for _, step in order), records).any_ranks:
-        return "shard with other steps behind it that change the order"
+        return "shard followed by steps that change the order"
     if records is not None and not records.exact:
-        return "on_error, by which records are passed over,"
+        return "on_error, which skips records"
     batch = aligned([step for _, step in rest])
     for number, step in rest:
         fine = (isinstance(step, ElementStep) and step.keeps) or step is batch or isinstance(step, Prefetch)

@@ -53,26 +53,26 @@ def checked(state: Any, dataset: str, order: list[str], ranks: list[int] | None,
     try:
         _STATE({key: value for key, value in state.items() if key in _KEYS or key in _MORE})
     except declare.Unlike as unlike:
-        message = f"this is no state: {unlike}\n  Pass what state_dict() returned."
+        message = f"this is not a state: {unlike}\n  Pass what state_dict() returned."
         raise StateError(message) from None
     if state["dataset"] != dataset:
         message = (
-            "the records are not those that the state is of: "
+            "the state is of other records: "
             f"expected digest {state['dataset'][:16]}, found {dataset[:16]}\n"
-            "  Open the dataset that the run was begun with, or begin again."
+            "  Open the dataset that the run started with, or start again."
         )
         raise StateError(message)
     then = state.get("ranks")
     if then is not None and then != ranks:
         found = "no ranks" if ranks is None else f"rank {ranks[0]} of {ranks[1]}"
         message = (
-            f"the state is of rank {then[0]} of {then[1]}, and cannot be gone on from by {found}: "
-            f"{tied or 'its steps'} gives each rank elements that others know nothing of\n  Resume with the same ranks."
+            f"the state is of rank {then[0]} of {then[1]}, and {found} cannot resume from it, "
+            f"because of {tied or 'its steps'}\n  Resume with the same ranks."
         )
         raise StateError(message)
     if list(state["order"]) != order:
         expected, found = _line(state["order"]), _line(order)
-        message = f"the steps are not those that the state is of\n  expected {expected}\n  found    {found}"
+        message = f"the state is of other steps\n  expected {expected}\n  found    {found}"
         raise StateError(message)
     return state["epoch"], state["at"]
 
@@ -88,8 +88,8 @@ def of_worker(state: Any, mark: Any, every: tuple[int, int] | None) -> Any:
         return mark if every is None else [mark, 0]  # all workers resume where the whole pipeline was
     if every is None or list(every) != list(then):
         message = (
-            f"the state is of worker {then[0]} of {then[1]}, and says nothing of where the others are\n"
-            "  Resume as many workers as there were, each with its own."
+            f"the state is of worker {then[0]} of {then[1]}, and does not have the positions of the others\n"
+            "  Resume with the same number of workers, each from its own state."
         )
         raise StateError(message)
     return mark
@@ -101,4 +101,4 @@ def whole_state(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def _line(order: Any) -> str:
-    return " > ".join(map(str, order)) or "records as they lie"
+    return " > ".join(map(str, order)) or "records in file order"
