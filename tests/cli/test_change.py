@@ -90,7 +90,7 @@ class TestAdd:
             "error: train/train-00000-of-00002.tfrecord: record 0: inverse: the function failed: "
             "ZeroDivisionError: integer division or modulo by zero\n"
             f'  In {Path(features).resolve()}, line 10: return 1 // int(row["id"]); '
-            "--skip-errors leaves the field missing where its type ends in ?\n"
+            "--skip-errors leaves the field missing if its type ends in ?\n"
         )
         assert "inverse" not in names(train)
 

@@ -176,10 +176,10 @@ complete -c recordkit -f -a '(__recordkit)'
   6 files, 598 sound records, SIZE: 2 files not sound
     damaged/train-00000-of-00006.tfrecord: damaged, 99 sound records in SIZE
       record N at byte N: the payload or its checksum is damaged
-      the manifest says 100 records, and 99 are sound
+      the manifest says 100 records, but 99 are sound
     damaged/train-00001-of-00006.tfrecord: damaged, 99 sound records in SIZE
       record N at byte N: a record was begun here, and the file ends before it does
-      the manifest says 100 records, and 99 are sound
+      the manifest says 100 records, but 99 are sound
   damaged/train-00000-of-00006.tfrecord: 99 records rescued, SIZE lost
   damaged/train-00001-of-00006.tfrecord: 99 records rescued, SIZE lost
   Are the rescued files sound? yes

@@ -214,7 +214,7 @@ class TestMeanwhile:
                     writer.write({"id": 6})
             return 1
 
-        with pytest.raises(rk.StorageError, match="has been changed while something was being made of it"):
+        with pytest.raises(rk.StorageError, match="was changed during the run"):
             rk.add_fields(base, {"x": rk.Computed("int64", slow, reads=["id"])}, workers=1)
 
         assert read(base) == [*ROWS, {"id": 6}]
@@ -228,7 +228,7 @@ class TestMeanwhile:
             return 1
 
         source = rk.Computed("int64", slow, reads=["id"])
-        with pytest.raises(rk.SchemaError, match="x: somebody else has added, changed or dropped this field"):
+        with pytest.raises(rk.SchemaError, match="x: another writer has added, changed or dropped this field"):
             rk.add_fields(base, {"x": source}, replace=replace, workers=1)
 
         assert [row["x"] for row in read(base)] == [7] * 6
@@ -250,7 +250,7 @@ class TestMeanwhile:
                 rk.delete(base, where="id == 5")
             return True
 
-        with pytest.raises(rk.StorageError, match="has been changed while something was being made of it"):
+        with pytest.raises(rk.StorageError, match="was changed during the run"):
             rk.filter(base, slow, out=base, overwrite=True, workers=1)
 
         assert read(base) == ROWS[:5]

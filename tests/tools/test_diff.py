@@ -232,7 +232,7 @@ class TestByKey:
 
         assert found.repeated == (1, 2)
         assert found.changed == Group(1, (1,))
-        assert str(found).splitlines()[-1] == "  keys that come again in b: 2"
+        assert str(found).splitlines()[-1] == "  repeated keys in b: 2"
 
     def test_skipped_records_do_not_shift_keys_against_payloads(self) -> None:
         class Skipping(InMemory):

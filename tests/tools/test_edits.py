@@ -308,7 +308,7 @@ class TestBake:
         build(tmp_path / "b", "foreign", [2])
         both = str(tmp_path / "*" / "base" / "*.tfrecord")
 
-        with pytest.raises(StorageError, match=r"in 2 folders.*\n  Say where to keep it: overlay=; or .*out="):
+        with pytest.raises(StorageError, match=r"in 2 folders.*\n  Choose a folder with overlay=, or .*out="):
             rk.drop_fields(both, "name")
 
 

@@ -92,7 +92,7 @@ class TestGoingOn:
             return found
 
         monkeypatch.setattr(_add, "layer_folder", late)
-        with pytest.raises(rk.SchemaError, match=r"^x: somebody else has added.*\n.*replace=True"):
+        with pytest.raises(rk.SchemaError, match=r"^x: another writer has added.*\n.*replace=True"):
             rk.add_fields(path, {"x": [1] * 10})
 
         assert values(path) == [2] * 10

@@ -143,7 +143,7 @@ class TestAFunctionThatFails:
 
         assert str(caught.value) == (
             "height: the function failed on record 1234: ValueError: bad header\n"
-            '  Its traceback is above; on_error="skip" leaves the field missing where its type ends in ?'
+            '  Its traceback is above; on_error="skip" leaves the field missing if its type ends in ?'
         )
         assert (caught.value.field, caught.value.record) == ("height", 1234)
         assert isinstance(caught.value.__cause__, ValueError)
@@ -307,7 +307,7 @@ class TestArraysAndLists:
         with pytest.raises(SchemaError) as caught:
             bind("height", source, SCHEMA, 10_000)
 
-        assert str(caught.value) == "height: expected 10,000 rows as the dataset has, found 9,999"
+        assert str(caught.value) == "height: expected 10,000 rows, as many as the dataset has, found 9,999"
 
     def test_one_array_for_all_is_explained(self) -> None:
         with pytest.raises(SchemaError, match=r"np.broadcast_to\(value, \(10, 3\)\)"):
@@ -441,7 +441,7 @@ class TestOtherDatasets:
         assert read_back(bind("height", other.skip(90), SCHEMA, 10), 0, 2) == [90, 91]
 
     def test_another_length_is_refused(self, other: Any) -> None:
-        with pytest.raises(SchemaError, match="height: expected 99 rows as the dataset has, found 100"):
+        with pytest.raises(SchemaError, match="height: expected 99 rows, as many as the dataset has, found 100"):
             bind("height", other, SCHEMA, 99)
 
     def test_a_field_that_is_not_there_is_refused(self, other: Any) -> None:

@@ -168,7 +168,7 @@ class TestManifest:
 
         assert (file.verdict, file.records) == ("damaged", 7)
         assert [damage.kind for damage in file.damage] == ["record_count", "file_size", "index"]
-        assert "7 records, and the manifest says 10" in file.damage[0].words
+        assert "7 records, but the manifest says 10" in file.damage[0].words
 
     def test_other_records_of_the_same_size_are_found(self, tmp_path: Path) -> None:
         path = tmp_path / "a.tfrecord"
@@ -198,7 +198,7 @@ class TestManifest:
 
         assert (damage.kind, damage.words) == (
             "gzip_damaged",
-            "the headers of its gzip members say 9 records, and 10 are there",
+            "the headers of its gzip members say 9 records, but there are 10",
         )
 
     def test_file_that_was_compressed_since_is_found(self, tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ class TestManifest:
         report = verify(folder)
 
         assert [file.verdict for file in report.files] == ["sound", "missing", "damaged"]
-        assert "not there" in report.files[1].damage[0].words
+        assert "is missing" in report.files[1].damage[0].words
 
     def test_files_that_are_not_listed_are_problems(self, tmp_path: Path) -> None:
         folder = dataset(tmp_path / "train")
@@ -259,7 +259,7 @@ class TestManifest:
         report = verify(tmp_path)
 
         assert [file.ok for file in report.files] == [True, False]
-        assert "5 records, and dataset_info.json says 6" in report.damage[0].words
+        assert "5 records, but dataset_info.json says 6" in report.damage[0].words
 
 
 class TestSets:
@@ -377,7 +377,7 @@ class TestPayloads:
         report = verify(path, check="examples")
 
         assert report.ok
-        assert "no Examples" in report.notes[0]
+        assert "not Examples" in report.notes[0]
 
     def test_file_of_other_payloads_is_given_up_soon(self, tmp_path: Path) -> None:
         (tmp_path / "a.tfrecord").write_bytes(b"".join(records.pack(b"\xff%d" % number) for number in range(1500)))
@@ -385,7 +385,7 @@ class TestPayloads:
         file = only(verify(tmp_path, check="examples"))
 
         assert (file.records, len(file.damage)) == (1500, 1000)
-        assert "not looked at" in file.notes[-1]
+        assert "not checked" in file.notes[-1]
 
     @pytest.mark.parametrize("cut", [4096, 32768])
     def test_jpeg_cut_at_a_block_inside_a_sound_record_is_found(self, cut: int, tmp_path: Path) -> None:
@@ -472,10 +472,10 @@ class TestReport:
         assert text == (
             f"30 files, 289 sound records, {size / 1000:.3g} KB: 2 files not sound\n"
             f"  {files[3]}: missing\n"
-            "    the manifest lists it, and it is not there\n"
+            "    the manifest lists it, but it is missing\n"
             f"  {files[7]}: damaged, 9 sound records in {files[7].stat().st_size} bytes\n"
             "    record 0 at byte 0: the payload or its checksum is damaged\n"
-            "    the manifest says 10 records, and 9 are sound"
+            "    the manifest says 10 records, but 9 are sound"
         )
 
     def test_many_damages_are_cut_short(self, tmp_path: Path) -> None:

@@ -170,7 +170,7 @@ def _hidden(dataset: Dataset, gone: Sequence[str], *, sync: bool) -> Changed:
         except StorageError as error:
             if alone:
                 raise
-            log.warning("%s: it is hidden, and could not be removed: %s", path, error)
+            log.warning("%s: hidden, but could not be removed: %s", path, error)
     return Changed(where, count, tuple(gone))
 
 

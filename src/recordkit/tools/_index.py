@@ -47,7 +47,7 @@ def index(
         try:
             written.append(RecordFile(LocalFile(path)).write_index())
         except OSError as error:
-            message = f"{path}: its index cannot be kept beside it: {error}"
+            message = f"{path}: its index cannot be written next to it: {error}"
             raise StorageError(message, path=str(path), errno=error.errno) from error
     progress.step("indexing", len(files), len(files), "files")
     return tuple(written)

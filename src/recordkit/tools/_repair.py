@@ -195,11 +195,14 @@ def _sorted(damages: list[Damage]) -> tuple[tuple[Damage, ...], tuple[Damage, ..
 def _checked(source: Path, target: Path) -> tuple[Path, Path]:
     """Return both paths, after checking that each is one file and that they differ."""
     if is_folder(source):
-        message = f"{source}: a folder; repair takes one file at a time\n  Repair those of its files that are damaged."
+        message = (
+            f"{source}: this is a folder, and repair takes one file at a time\n  Repair each of its damaged files."
+        )
         raise StorageError(message, path=str(source))
     if os.path.realpath(source) == os.path.realpath(target) or _is_same(source, target):
         message = (
-            f"{target}: that is the damaged file itself, which is never changed\n  Give the new file another name."
+            f"{target}: this is the damaged file itself, which repair never changes\n"
+            "  Choose another name for the new file."
         )
         raise TargetExistsError(message, path=str(target))
     if not is_lone_file(target):
@@ -236,7 +239,7 @@ def _accepted(file: LocalFile, compression: Compression, accept: Accept) -> Iter
     data = _content(file, compression)
     found = records.diagnose(data)
     if found is None or found.kind != accept:
-        reason = found.words if found is not None else "no single reason explains what is wrong with its records"
+        reason = found.words if found is not None else "no single reason explains the damage"
         message = f"{file.name}: accept={accept!r} does not fit this file: {reason}"
         raise CorruptRecordError(message, path=file.name, kind=found.kind if found is not None else None)
     if accept == "lf_to_crlf":
@@ -257,7 +260,7 @@ def _content(file: LocalFile, compression: Compression) -> bytes:
         return file.read_at(0, file.size)
     pieces = list(segments(file, compression))
     if any(isinstance(piece, Gap) for piece in pieces):
-        message = f"{file.name}: accept= takes a file as a whole, and this one cannot be decompressed to its end"
+        message = f"{file.name}: accept= needs the whole file, and this one cannot be decompressed completely"
         raise CorruptRecordError(message, path=file.name)
     return b"".join(piece for piece in pieces if isinstance(piece, bytes))
 

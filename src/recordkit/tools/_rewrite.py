@@ -139,8 +139,8 @@ class Origin:
         beside = tuple(path for layer in now.sequence.stack.layers for path in layer.paths)
         if tuple(map(_facts_of, now.shards)) != self.files or (layers and beside != self.layers):
             message = (
-                f"{self.path}: the dataset has been changed while something was being made of it\n"
-                "  Nothing was published. Do it again, with what is there now."
+                f"{self.path}: the dataset was changed during the run\n"
+                "  Nothing was published. Run it again on the current dataset."
             )
             raise StorageError(message, path=str(self.path))
 
@@ -198,7 +198,7 @@ def run(
     """
     count = len(records.files)
     if is_lone_file(given_path(target.path)) and count != 1:
-        message = f"{target.path}: one file cannot be made of {count}\n  Give a folder as the target."
+        message = f"{target.path}: {count} files cannot become one\n  Choose a folder as the target."
         raise StorageError(message, path=target.path)
     at_once = workers_of(workers)
     # Each writer has a thread for the disk, so that reading and writing overlap in each file. Overlays are too small

@@ -120,7 +120,7 @@ class RecordFile:
         """
         if self.shard is not None and found != self.shard.records:
             message = (
-                f"{self.name}: the file has {found:,} records, and the manifest says {self.shard.records:,}\n"
+                f"{self.name}: the file has {found:,} records, but the manifest says {self.shard.records:,}\n"
                 "  One of the two was changed. Restore it, or remove the manifest to read the file without."
             )
             raise StorageError(message, path=self.name)

@@ -152,7 +152,7 @@ def check_fits(index: Index, size: int, compression: Compression, records: int |
     elif index.raw_bytes > size * MOST_INFLATED:
         words = f"{index.raw_bytes:,} bytes of records, more than {size:,} bytes can hold"
     elif records is not None and len(index) != records:
-        words = f"{len(index):,} records, and the manifest says {records:,}"
+        words = f"{len(index):,} records, but the manifest says {records:,}"
     if words is not None:
         message = f"{index.path}: the index speaks of {words}"
         raise ValueError(message)

@@ -188,12 +188,12 @@ def _tell(done: int, most: int) -> None:
 def _check_key(name: str, dataset: Any) -> None:
     schema = dataset.schema
     if schema is None:
-        message = f"{name}: these records are bytes, which have no fields\n  Leave out on= to compare them as they are."
+        message = f"{name}: these records are bytes, which have no fields\n  Leave out on= to compare whole payloads."
         raise SchemaError(message, field=name)
     found = schema.select(name).fields.get(name)
     if found is None or found.shape != ():
         what = "a sequence" if found is None else str(found)
-        message = f"{name}: {what} is no key\n  on= takes fields with one value a record."
+        message = f"{name}: {what} is no key\n  on= takes fields with one value per record."
         raise SchemaError(message, field=name, found=what)
 
 
@@ -371,10 +371,10 @@ def _lines(diff: Diff) -> Iterator[str]:
             if what == "changed":
                 yield from (f"    {name}: {each.count:,} ({_words(diff, each)})" for name, each in diff.fields.items())
     if diff.stored_otherwise:
-        yield f"  same values in other bytes: {diff.stored_otherwise:,}"
+        yield f"  same values, different bytes: {diff.stored_otherwise:,}"
     for side, times in zip("ab", diff.repeated, strict=True):
         if times:
-            yield f"  keys that come again in {side}: {times:,}"
+            yield f"  repeated keys in {side}: {times:,}"
 
 
 def _words(diff: Diff, group: Group) -> str:

@@ -125,7 +125,7 @@ def add_fields(
         message = "out= bakes the fields into new files, overlay= keeps them apart: pass one of them"
         raise ValueError(message)
     if not fields:
-        message = "there is no field to add: give a source for each name"
+        message = "there are no fields to add: pass a source for each name"
         raise ValueError(message)
     if out is None and overlay is None:
         path = place_of(path)
@@ -173,8 +173,8 @@ def add_fields(
 
 def _changed_meanwhile(name: str, path: Any) -> SchemaError:
     message = (
-        f"{name}: somebody else has added, changed or dropped this field in {path} meanwhile\n"
-        "  Nothing was added. Look at what is there now; replace=True replaces a field."
+        f"{name}: another writer has added, changed or dropped this field in {path}\n"
+        "  Nothing was added. Check the dataset as it is now; replace=True replaces a field."
     )
     return SchemaError(message, field=name, path=str(path))
 
@@ -206,7 +206,9 @@ def _replaced(schema: Schema, new: Schema, *, replace: bool, path: str) -> tuple
     clashes = {taken[feature]: name for name in new.names for feature in new.wire_names(name) if feature in taken}
     for old, name in clashes.items():
         if not replace or old in schema.sequences:
-            way_out = "a field with one value a step cannot be replaced" if old in schema.sequences else "replace=True"
+            way_out = (
+                "a field with one value per step cannot be replaced" if old in schema.sequences else "replace=True"
+            )
             message = f"{name}: {path} has a field {old} already\n  To replace it: {way_out}."
             raise SchemaError(message, field=name, path=path)
     return tuple(clashes)
@@ -218,7 +220,7 @@ def splits_of(dataset: Dataset) -> dict[str, str]:
     names = {}
     for file in dataset.shards:
         if file.local is None:
-            message = f"{file.name}: only files of this machine can be changed\n  Save it to a file first."
+            message = f"{file.name}: only local files can be changed\n  Save it to a file first."
             raise StorageError(message, path=file.name)
         name = file.local.path.name
         names[name] = file.shard.split if file.shard is not None else named.get(name, name)
@@ -236,7 +238,7 @@ def layer_folder(dataset: Dataset, name: str, *, sync: bool = True) -> Path:
     with _advising(folder):
         path = new_layer(folder, name, sync=sync)
         if not os.access(path.parent, os.W_OK):
-            message = f"{path.parent}: nothing can be added in this folder: {os.strerror(errno.EACCES)}"
+            message = f"{path.parent}: cannot write to this folder: {os.strerror(errno.EACCES)}"
             raise StorageError(message, path=str(folder), errno=errno.EACCES)
         return path
 
@@ -250,8 +252,8 @@ def folder_of(dataset: Dataset) -> Path:
     folders = {file.local.path.parent for file in dataset.shards if file.local is not None}
     if len(folders) != 1:
         message = (
-            f"{dataset.name}: its files are in {len(folders)} folders, and changes are kept with the files\n"
-            "  Say where to keep it: overlay=; or write new files: out=."
+            f"{dataset.name}: its files are in {len(folders)} folders, and an overlay is kept with the files\n"
+            "  Choose a folder with overlay=, or write new files with out=."
         )
         raise StorageError(message)
     return folders.pop()
@@ -265,7 +267,7 @@ def _advising(folder: Path) -> Iterator[None]:
     except StorageError as error:
         if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise
-        advice = "For data that may not be written to, say where to keep it: overlay=."
+        advice = "For read-only data, choose a folder with overlay=."
         raise error.but(advice=advice, path=str(folder)) from error
 
 

@@ -64,7 +64,7 @@ def one_field(name: str, dtype: Any) -> AnyField:
     """Return the declared type of a new field; errors name the field."""
     fields = Schema({name: dtype}).fields
     if name not in fields:
-        message = f"{name}: a new field has one type, found a dict\n  Give each of its fields a source of its own."
+        message = f"{name}: a new field has one type, found a dict\n  Add each of its fields with its own source."
         raise SchemaError(message, field=name)
     return fields[name]
 

@@ -151,7 +151,7 @@ class _OfFunction:
         if on_error == "skip" and self.field.optional:
             return
         where = f"record {first}" if count == 1 else f"records {first} to {first + count - 1}"
-        advice = 'on_error="skip" leaves the field missing where its type ends in ?'
+        advice = 'on_error="skip" leaves the field missing if its type ends in ?'
         if on_error == "skip":
             advice = f'on_error="skip" needs a type that ends in ?, such as {or_optional(self.field)}'
         message = f"{self.name}: the function failed on {where}: {words_of(error)}\n  Its traceback is above; {advice}"

@@ -228,7 +228,7 @@ def _index(name: str, column: str, keys: Filled) -> _IntegerKeys | _ByteKeys:
         shown = listed(map(_shown, repeats), most=_MOST_KEYS)
         message = (
             f"{name}: more than one row of the table has {column} {shown}\n"
-            f"  Which of them is meant cannot be known. Keep one row a key."
+            f"  It is unclear which one to use. Keep one row per key."
         )
         raise SchemaError(message, field=name)
     return index

@@ -187,7 +187,7 @@ def _no_source(name: str, source: Any) -> SchemaError:
 def _check_length(name: str, found: int, declared: AnyField | None, column: Any, records: int) -> None:
     if found == records:
         return
-    message = f"{name}: expected {records:,} rows as the dataset has, found {found:,}"
+    message = f"{name}: expected {records:,} rows, as many as the dataset has, found {found:,}"
     shape = getattr(column, "shape", (found,))
     if declared is not None and declared.shape and len(shape) == len(declared.shape):
         whole = ", ".join(map(str, (records, *shape)))
@@ -277,7 +277,7 @@ def _bind_aligned(name: str, source: Aligned, declared: AnyField | None, records
     assert schema is not None
     if column in schema.sequences:
         message = (
-            f"{name}: {column!r} is a sequence, with a value for every step\n  New fields have one value a record."
+            f"{name}: {column!r} is a sequence, with a value for every step\n  New fields have one value per record."
         )
         raise SchemaError(message, field=name)
     _check_length(name, len(dataset), None, dataset, records)

@@ -295,9 +295,7 @@ def _file(path: str, names: Sequence[str], hints: Mapping[str, AnyField], field:
             whole = pyarrow(path, "pyarrow.parquet").ParquetDataset(path)
             _check_names(names, whole.schema.names, field)
             return whole.read(columns=list(dict.fromkeys(names)))
-    message = (
-        f"{field}: {path}: what kind of table this is cannot be told\n  Known are .parquet, .csv, .tsv and .arrow."
-    )
+    message = f"{field}: {path}: unknown kind of table\n  Supported are .parquet, .csv, .tsv and .arrow."
     raise SchemaError(message, field=field, path=path)
 
 

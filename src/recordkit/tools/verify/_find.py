@@ -152,21 +152,21 @@ class _Finder:
         names = {path.name for path in filesystems.children(folder)}
         where = manifest_of(folder, lone=False)
         for shard in manifest.shards:
-            missing = None if shard.name in names else "the manifest lists it, and it is not there"
+            missing = None if shard.name in names else "the manifest lists it, but it is missing"
             file = LocalFile(inside(folder, shard.name, where))
             self.found.candidates.append(Candidate(file, shard, True, manifest.schema, None, missing))
         journals = [pending(target) for target in targets_of(folder)]
         unfinished = {name for journal in journals if journal is not None for name in journal.shards()}
         for name in sorted(names - {shard.name for shard in manifest.shards} - unfinished):
             if is_named_so(name) and reason_left_out(name) is None:
-                words = "not in the manifest: it does not belong to the dataset, and a glob would read it all the same"
+                words = "not in the manifest: it is not part of the dataset, but a glob would read it"
                 self.found.problems.append(Problem(str(folder / name), "not_in_manifest", words))
         self._note_staging(folder)
 
     def _note_staging(self, target: Path) -> None:
         staging = staging_of(Path(os.path.abspath(target)))  # noqa: PTH100 - links keep their names
         if mode_of(staging):
-            self.found.notes.append(f"{staging}: a writer is at work here, or has not finished; it is not looked at")
+            self.found.notes.append(f"{staging}: a writer is at work here, or was interrupted; this is not checked")
 
     def _load(self, path: Path) -> Manifest | None:
         if path not in self._manifests:

@@ -151,11 +151,11 @@ class _Pass:
             except CorruptRecordError as changed:  # the file changed during the pass
                 self._damage.append(self._as_damage(changed, 0))
         if not self._damage and self._is_miscounted:
-            words = f"the headers of its gzip members say {self._claimed:,} records, and {self._records:,} are there"
+            words = f"the headers of its gzip members say {self._claimed:,} records, but there are {self._records:,}"
             self._damage.append(Damage(self._file.name, "gzip_damaged", self._records, 0, 0, words))
         size = size or self._raw_bytes
         if not size:
-            self._notes.append("the file is empty: no records, and no error")
+            self._notes.append("the file is empty: no records, which is not an error")
         self._end_checks(size)
         verdict: Verdict = "damaged" if self._damage else "sound"
         damage = tuple(sorted(self._damage, key=lambda each: (each.path != self._file.name, each.record)))
@@ -303,7 +303,7 @@ class _Pass:
             raise error
         if self._is_pipe:
             self._damage.append(self._as_damage(error, 0))
-            self._notes.append("a pipe is read once: what stands behind the damage was not looked at")
+            self._notes.append("a pipe can be read only once: nothing after the damage was checked")
         elif not self._one_reason(error):
             if self._compression is None:
                 self._walk(error, error.offset or 0, error.record or 0)

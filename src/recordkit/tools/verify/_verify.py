@@ -69,7 +69,7 @@ def verify(
     1 file, 99 sound records, 3.1 KB: 1 file not sound
       /.../a.tfrecord: damaged, 99 sound records in 3.1 KB
         record 64 at byte 1984: the payload or its checksum is damaged
-        the manifest says 100 records, and 99 are sound
+        the manifest says 100 records, but 99 are sound
     """
     if check not in _LEVELS:
         message = f"check is 'records', 'examples' or 'images', found {check!r}"
@@ -107,7 +107,8 @@ class _Verifier:
         if other:
             more = f" and of {len(other) - 1:,} more files" * (len(other) > 1)
             self._found.notes.append(
-                f"the payloads of {other[0].file.name}{more} were not looked at: by the manifest they are no Examples"
+                f"the payloads of {other[0].file.name}{more} were not checked: "
+                "according to the manifest they are not Examples"
             )
 
     @property

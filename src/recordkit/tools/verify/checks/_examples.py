@@ -51,7 +51,7 @@ class ExamplesCheck:
 
     def end(self, result: PassResult) -> list[str]:
         """Return a note if this check gave up."""
-        return ["so many payloads are wrong that the rest was not looked at"] if self._found >= _MOST else []
+        return ["too many payloads are wrong: the rest was not checked"] if self._found >= _MOST else []
 
     def _wrong(self, chunk: Chunk) -> Iterator[Damage]:
         """Yield the damage. After each bad record, those before it and those after it are decoded again."""

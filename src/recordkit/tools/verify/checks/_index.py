@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _FRAME: Final = 16
 _COMPARED: Final = 1 << 16
-_REMADE: Final = "remove it, and it is made again when it is needed"
+_REMADE: Final = "remove it: recordkit makes a new one when it needs one"
 
 
 class IndexCheck(FactsCheck):
@@ -96,7 +96,7 @@ class IndexCheck(FactsCheck):
         lengths = lengths[: blocks * BLOCK]
         try:
             if self._index is not None and not self._is_equal(self._index, lengths, blocks):
-                self._fail(f"{self._path}: its offsets are not those of the records")
+                self._fail(f"{self._path}: its offsets do not match the records")
         except ValueError as error:
             self._fail(str(error))
         self._block += blocks
@@ -133,7 +133,7 @@ class IndexCheck(FactsCheck):
 
     def _finish(self, index: Index, records: int) -> None:
         if len(index) != records:
-            self._fail(f"{self._path}: it has {len(index):,} records, and the file {records:,}")
+            self._fail(f"{self._path}: it has {len(index):,} records, but the file has {records:,}")
             return
         if self._count:
             self._compare(-(-self._count // BLOCK))

@@ -39,14 +39,14 @@ class ManifestCheck(FactsCheck):
         if not result.damaged:
             yield from self._differences(result)
         elif wanted is not None and wanted != records:
-            yield f"{self._who} says {wanted:,} records, and {records:,} are sound"
+            yield f"{self._who} says {wanted:,} records, but {records:,} are sound"
 
     def _differences(self, result: PassResult) -> Iterator[Damage]:
         path, shard, wanted = self._file.file.name, self._file.shard, self._wanted
         records, size, compression = result.records, result.size, self._file.compression
         if wanted is not None and wanted != records:
             reason = ": it may have been cut between two records" if records < wanted else ""
-            words = f"the file has {records:,} records, and {self._who} says {wanted:,}{reason}"
+            words = f"the file has {records:,} records, but {self._who} says {wanted:,}{reason}"
             yield Damage(path, "record_count", records, size, 0, words)
         if shard is None or self._digest is None:
             return
@@ -54,14 +54,16 @@ class ManifestCheck(FactsCheck):
         kept = "; its records are the same" if same else ""
         # The checksum of a plain file follows from its digest, and would add nothing.
         if compression != shard.compression:
-            words = f"the file is {compression or 'plain'}, and the manifest says {shard.compression or 'plain'}"
+            words = f"the file is {compression or 'plain'}, but the manifest says {shard.compression or 'plain'}"
             yield Damage(path, "compression", 0, 0, 0, words)
         elif size != shard.bytes:
-            words = f"the file has {size:,} bytes, and the manifest says {shard.bytes:,}{kept}"
+            words = f"the file has {size:,} bytes, but the manifest says {shard.bytes:,}{kept}"
             yield Damage(path, "file_size", records, min(size, shard.bytes), 0, words)
         elif result.crc is not None and f"{result.crc:08x}" != shard.crc32c:
-            words = f"the file's bytes are not those that were written: another checksum than in the manifest{kept}"
+            words = (
+                f"the file's bytes are not the ones that were written: their checksum differs from the manifest{kept}"
+            )
             yield Damage(path, "file_crc", 0, 0, size, words)
         if not same and wanted == records:
-            words = "the records are sound, and not those that were written: another digest than in the manifest"
+            words = "the records are sound, but not the ones that were written: their digest differs from the manifest"
             yield Damage(path, "record_digest", 0, 0, size, words)

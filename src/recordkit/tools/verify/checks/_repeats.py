@@ -70,8 +70,8 @@ class RepeatsCheck(FactsCheck):
         for each in repeats[:_SHOWN]:
             first, last, earlier = map(self._number, (each.record, each.record + each.records - 1, each.earlier))
             yield (
-                f"records {first:,} to {last:,} ({each.bytes:,} bytes) are those from {earlier:,} on once more: "
-                "it may be a block written twice"
+                f"records {first:,} to {last:,} ({each.bytes:,} bytes) repeat those from {earlier:,} on: "
+                "a block may have been written twice"
             )
         if len(repeats) > _SHOWN:
             yield f"and {len(repeats) - _SHOWN:,} more repeated runs of records"
