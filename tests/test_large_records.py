@@ -20,7 +20,7 @@ from recordkit.errors import CorruptRecordError
 from recordkit.filesystems import ObjectFile
 from recordkit.storage import Damage
 from recordkit.storage.read import _salvage
-from recordkit.storage.read._salvage import Passed, walk, walk_checking
+from recordkit.storage.read._salvage import SkippedRecords, walk, walk_checking
 from recordkit.tools import verify
 from recordkit.tools.verify import _pass as verify_file
 from tests.chance import generator
@@ -255,7 +255,9 @@ def _found(items: Any) -> list[Any]:
         if isinstance(item, Damage):
             found.append(item)
         else:
-            assert not isinstance(item, Passed) or item.nbytes == len(item.identity()) - 12 + _size(item.identity())
+            assert not isinstance(item, SkippedRecords) or item.nbytes == len(item.identity()) - 12 + _size(
+                item.identity()
+            )
             identity = item.identity()
             found += [(item.first_record + i, identity[12 * i : 12 * i + 12]) for i in range(len(item))]
     return found

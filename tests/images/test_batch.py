@@ -184,7 +184,11 @@ class TestRefused:
         [
             ([JPEG, None], {}, "picture 1: expected the bytes of a picture, found NoneType"),
             (["text"], {"channels": None}, "picture 0: expected the bytes of a picture, found str"),
-            ([JPEG, GREY], {"channels": None}, "picture 1: expected 3 channels as picture 0 has, found 1\n  Choose one"),
+            (
+                [JPEG, GREY],
+                {"channels": None},
+                "picture 1: expected 3 channels as picture 0 has, found 1\n  Choose one",
+            ),
             ([JPEG], {"channels": 2}, "channels: expected 1, 3, 4 or None, found 2"),
             ([JPEG], {"dct": "slow"}, "dct: expected 'accurate' or 'fast', found 'slow'"),
             ([JPEG], {"size": None, "scaled": True}, "scaled: only with a size"),

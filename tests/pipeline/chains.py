@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import strategies as st
 
 from recordkit.pipeline._order_steps import OrderStep
-from tests.pipeline.sources import InMemory, few_sizes, plain, rows
+from tests.pipeline.sources import MappedRecords, few_sizes, plain, rows
 
 if TYPE_CHECKING:
     from recordkit.pipeline import Pipeline
@@ -89,7 +89,7 @@ def chains(draw: Any) -> Pipeline:
 def chained(pipe: Pipeline, names: list[str]) -> Pipeline:
     """Add steps by name, but for those that cannot stand there."""
     for name in names:
-        late = not isinstance(pipe.source, InMemory) or any(not _keeps(step) for step in pipe.steps)
+        late = not isinstance(pipe.source, MappedRecords) or any(not _keeps(step) for step in pipe.steps)
         if name in ("shuffle", "window") and late:
             name = "buffer"
         if name == "map_batches" and (late or any(hasattr(step, "function") for step in pipe.steps)):

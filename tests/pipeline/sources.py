@@ -27,7 +27,7 @@ few_sizes = st.lists(st.integers(0, 9), max_size=6)
 
 
 @dataclass(frozen=True)
-class InMemory(RecordSource):
+class MappedRecords(RecordSource):
     """Records 0, 1, 2, ... in files of these sizes, as rows with a number and a text.
 
     Attributes:
@@ -45,7 +45,7 @@ class InMemory(RecordSource):
     indexed: bool = True
     name: str = "memory"
 
-    def as_records(self) -> InMemory:
+    def as_records(self) -> MappedRecords:
         return self
 
     @property
@@ -101,7 +101,7 @@ class InMemory(RecordSource):
 
 @dataclass(frozen=True)
 class _Loaded:
-    source: InMemory
+    source: MappedRecords
     numbers: NDArray[np.int64]
 
     def elements(self, start: int, stop: int) -> TracedElements:
@@ -112,7 +112,7 @@ class _Loaded:
 
 def rows(*sizes: int, **more: Any) -> Pipeline:
     """A pipeline of rows in memory, read by one thread."""
-    return Pipeline(InMemory(sizes, **more), workers=1)
+    return Pipeline(MappedRecords(sizes, **more), workers=1)
 
 
 def numbers(*sizes: int, **more: Any) -> Pipeline:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from recordkit.pipeline._order import EpochOrder, StridedOrder
 from recordkit.pipeline._order_steps import Interleave, RepeatStep, ShardStep, Shuffle, SkipStep, TakeStep, Windows
 from recordkit.pipeline._step import ENDLESS
-from tests.pipeline.sources import InMemory, file_sizes
+from tests.pipeline.sources import MappedRecords, file_sizes
 
 counts = st.one_of(st.integers(0, 40), st.integers(0, 1000))
 seeds = st.one_of(st.integers(0, 3), st.integers(0, 2**64 - 1))
@@ -34,7 +34,7 @@ def all_of(order: EpochOrder | StridedOrder) -> list[int]:
 
 
 def ordered(sizes: list[int], *ops: Any, epoch: int = 0, mark: Any = None) -> EpochOrder:
-    source = InMemory(tuple(sizes))
+    source = MappedRecords(tuple(sizes))
     return EpochOrder.at(source.count(), ops, source, epoch, mark)
 
 
@@ -90,7 +90,7 @@ class TestWindows:
     def test_pieces_come_from_anywhere_and_neighbours_are_parted(self) -> None:
         order = np.array(all_of(ordered([1000], Shuffle(5, 8000))))  # 4000 bytes at a time: 40 records of 100
 
-        windows = Shuffle(5, 8000).windows(1000, InMemory((1000,)))
+        windows = Shuffle(5, 8000).windows(1000, MappedRecords((1000,)))
         assert (windows.piece, windows.pieces) == (40, 1)
         assert np.mean(np.abs(np.diff(order)) == 1) < 0.1
         assert order[:40].min() > 0 or order[-40:].max() < 999
@@ -107,8 +107,8 @@ class TestWindows:
 
         end = order.window_end(first, order.count)
 
-        pieces = shuffle.windows(count, InMemory((count,))).pieces
-        size = shuffle.windows(count, InMemory((count,))).piece
+        pieces = shuffle.windows(count, MappedRecords((count,))).pieces
+        size = shuffle.windows(count, MappedRecords((count,))).piece
         assert first < end <= order.count
         assert len(np.unique(order.numbers(first, end) // size)) <= pieces + 1  # padding takes up the first again
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from recordkit.errors import StateError
 from recordkit.pipeline import Pipeline, from_generator
 from tests.pipeline.chains import STEPS, chained, chains, tripled, wanted
-from tests.pipeline.sources import InMemory, epoch, file_sizes, ids, numbers, plain_all, rows, states
+from tests.pipeline.sources import MappedRecords, epoch, file_sizes, ids, numbers, plain_all, rows, states
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -455,7 +455,7 @@ class TestChecking:
 
 class TestPickling:
     def test_pipeline_keeps_its_epoch(self) -> None:
-        pipe = Pipeline(InMemory((9, 9))).shuffle(3).map(tripled).batch(4)
+        pipe = Pipeline(MappedRecords((9, 9))).shuffle(3).map(tripled).batch(4)
         list(pipe)
 
         copy = pickle.loads(pickle.dumps(pipe))

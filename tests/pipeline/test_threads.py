@@ -12,7 +12,7 @@ from recordkit.engines import AUTO, ThreadEngine, Threads, _ordered_threads
 from recordkit.pipeline import Pipeline, from_generator
 from tests.pipeline.chains import chains
 from tests.pipeline.conftest import ours
-from tests.pipeline.sources import InMemory, epoch, numbers
+from tests.pipeline.sources import MappedRecords, epoch, numbers
 
 
 class Together:
@@ -91,7 +91,7 @@ class TestHowMany:
         monkeypatch.setattr(_ordered_threads, "_WAITING", 1e9)  # however busy the machine is with something else
         function = Together()
 
-        pipe = Pipeline(InMemory((300,)), workers=AUTO)
+        pipe = Pipeline(MappedRecords((300,)), workers=AUTO)
         list((pipe.shuffle(1) if order == "shuffle" else pipe).map(function))
 
         assert len(function.threads) > 3

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from recordkit.columns import Batch
 from recordkit.pipeline import Pipeline
 from recordkit.pipeline._windows import Window, _cuts, has_small_rows, read
-from tests.pipeline.sources import InMemory, epoch, ids, numbers, plain
+from tests.pipeline.sources import MappedRecords, epoch, ids, numbers, plain
 
 
 @dataclass(frozen=True)
-class Rows(InMemory):
+class Rows(MappedRecords):
     """Rows of numbers, some without a mark.
 
     Attributes:
@@ -98,7 +98,7 @@ class TestWindow:
 class TestSmallRows:
     def test_are_numbers(self) -> None:
         assert has_small_rows(Rows((9,)), 3)
-        assert not has_small_rows(InMemory((9,)), 3)  # has text
+        assert not has_small_rows(MappedRecords((9,)), 3)  # has text
         assert not has_small_rows(Rows((9,), gives_lists=True), 3)
 
     def test_take_no_more_memory_than_their_records_and_little(self) -> None:
@@ -110,7 +110,7 @@ class TestSmallRows:
         assert not has_small_rows(Rows((9,), bad=frozenset({5})), 3)
 
     def test_are_as_declared(self) -> None:
-        class Late(InMemory):
+        class Late(MappedRecords):
             def values(self, numbers: Any) -> Any:
                 return Batch({"id": lambda: numbers}, len(numbers))
 
@@ -136,7 +136,7 @@ class TestReading:
     def test_what_else_there_is_is_not_made_long_before(self) -> None:
         made: list[int] = []
 
-        class Noting(InMemory):
+        class Noting(MappedRecords):
             def values(self, numbers: Any) -> Any:
                 made.append(len(numbers))
                 return super().values(numbers)

@@ -163,11 +163,11 @@ class TestObjectFile:
         assert file.size == len(DATA)
 
     def test_short_reads_are_gone_on_with(self) -> None:
-        class Short(io.BytesIO):
+        class NeedMoreBytes(io.BytesIO):
             def read(self, size: int | None = -1, /) -> bytes:
                 return super().read(min(size or 0, 5))
 
-        assert ObjectFile(Short(DATA)).read_at(3, 100) == DATA[3:103]
+        assert ObjectFile(NeedMoreBytes(DATA)).read_at(3, 100) == DATA[3:103]
 
     def test_its_name_is_the_files_own_or_its_kind(self, path: Path) -> None:
         with path.open("rb") as file:

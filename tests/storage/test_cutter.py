@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from recordkit import _core, records
 from recordkit.storage.write import _blocks
-from recordkit.storage.write._blocks import Cutter
+from recordkit.storage.write._blocks import BlockSplitter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ limits = st.fixed_dictionaries(
 
 def cut(rows: Sequence[bytes | None], sizes: Sequence[int], limits: dict[str, Any]) -> list[Block]:
     """The blocks of rows that are handed in in chunks of these sizes, the rest one by one."""
-    cutter = Cutter(**limits, first_row=0)
+    cutter = BlockSplitter(**limits, first_row=0)
     blocks: list[Block] = []
     for chunk in chunks(rows, list(sizes)):
         if chunk is None:

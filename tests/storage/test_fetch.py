@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import recordkit as rk
 from recordkit import _core
-from recordkit.storage import InMemory, LocalFile, OpenFiles, RecordFile, fetch, fetch_later
+from recordkit.storage import LocalFile, MappedRecords, OpenFiles, RecordFile, fetch, fetch_later
 from recordkit.storage.read._record_index import cached
 from tests.chance import generator
 from tests.dataset.files import flip, save
@@ -92,7 +92,7 @@ class TestFetch:
         files = saved(tmp_path, counts)
         chunk, later = fetch(files, *asked(wanted)), fetch_later(files, *asked(wanted))
 
-        assert not isinstance(later, InMemory)
+        assert not isinstance(later, MappedRecords)
         assert list(chunk) == list(later) == [payloads(file, counts[file])[number] for file, number in wanted]
 
     def test_a_table_that_has_grown_large_is_begun_anew(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

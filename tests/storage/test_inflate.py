@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import recordkit
 from recordkit import records
 from recordkit.codecs import _gzip, _gzip_members, _gzip_salvage, _inflate, _seek
-from recordkit.codecs._envelopes import envelope_of
+from recordkit.codecs._containers import container_of
 from recordkit.codecs._gzip import compress_member, read_member_header
 from recordkit.codecs._gzip_members import inflate_member, members_of
 from recordkit.codecs._gzip_salvage import Gap, segments
@@ -271,7 +271,7 @@ class TestInflated:
         assert peak < 16 << 20
 
     def test_size_in_the_trailer_wraps_at_4_GiB(self) -> None:
-        assert envelope_of("gzip").trailer(7, 2**32 + 5) == struct.pack("<II", 7, 5)
+        assert container_of("gzip").trailer(7, 2**32 + 5) == struct.pack("<II", 7, 5)
 
     @pytest.mark.parametrize("data", [F5, TWO[:5], TWO[:30], TWO + b"x", TWO + b"\x1f\x8b\x09"])
     def test_same_error_comes_again(self, data: bytes) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from recordkit.storage.write._queue import Lane
+from recordkit.storage.write._queue import WriteQueue
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(params=[1, 3])
 def lane(request: pytest.FixtureRequest) -> Any:
-    lane = Lane(request.param)
+    lane = WriteQueue(request.param)
     yield lane
     lane.stop()
 
@@ -28,7 +28,7 @@ def fail(words: str) -> None:
 
 
 class TestLane:
-    def test_jobs_are_done_in_order(self, lane: Lane) -> None:
+    def test_jobs_are_done_in_order(self, lane: WriteQueue) -> None:
         done: list[int] = []
 
         for number in range(100):
@@ -37,7 +37,7 @@ class TestLane:
 
         assert done == list(range(100))
 
-    def test_work_is_had_by_a_later_job(self, lane: Lane) -> None:
+    def test_work_is_had_by_a_later_job(self, lane: WriteQueue) -> None:
         done: list[int] = []
 
         for number in range(20):
@@ -47,7 +47,7 @@ class TestLane:
 
         assert done == [number**2 for number in range(20)]
 
-    def test_a_failure_stops_what_follows_and_comes_out(self, lane: Lane) -> None:
+    def test_a_failure_stops_what_follows_and_comes_out(self, lane: WriteQueue) -> None:
         done: list[int] = []
 
         with pytest.raises(KeyError, match="disk"):  # noqa: PT012  the first call may fail, or a later one
@@ -61,7 +61,7 @@ class TestLane:
                 lane.wait()
             assert done == []
 
-    def test_work_that_failed_comes_out_too(self, lane: Lane) -> None:
+    def test_work_that_failed_comes_out_too(self, lane: WriteQueue) -> None:
         with pytest.raises(KeyError, match="work"):  # noqa: PT012
             work = lane.start(fail, "work")
             lane.do(work.result)
@@ -70,14 +70,14 @@ class TestLane:
     def test_with_one_worker_there_is_no_thread(self) -> None:
         before = threading.active_count()
 
-        lane = Lane(1)
+        lane = WriteQueue(1)
         lane.start(pow, 2, 2)
 
         assert threading.active_count() == before
         lane.stop()
 
     def test_whoever_hands_in_more_than_there_is_room_for_waits(self) -> None:
-        lane, gate = Lane(2), threading.Event()
+        lane, gate = WriteQueue(2), threading.Event()
         handed_in: list[int] = []
 
         def hand_in() -> None:
@@ -98,7 +98,7 @@ class TestLane:
         assert len(handed_in) == 50
 
     def test_stopping_ends_the_threads_and_drops_what_waits(self) -> None:
-        lane, gate = Lane(2), threading.Event()
+        lane, gate = WriteQueue(2), threading.Event()
         done: list[int] = []
         lane.do(gate.wait)
         lane.do(partial(done.append, 1))

@@ -50,7 +50,7 @@ class TestMapped:
 
         found = []
         for _ in range(4):
-            file.was_read(PIECES // 2)
+            file.note_reads(PIECES // 2)
             found.append(file.map)
 
         assert found[0] is None
@@ -61,8 +61,8 @@ class TestMapped:
     def test_a_file_is_mapped_at_once_when_it_will_be_read_at_many_places(self, path: Path) -> None:
         few, many = LocalFile(path), LocalFile(path)
 
-        few.will_be_read(PIECES // 2)
-        many.will_be_read(2 * PIECES)
+        few.expect_reads(PIECES // 2)
+        many.expect_reads(2 * PIECES)
 
         assert few.map is None
         assert many.map is not None
@@ -111,13 +111,13 @@ class TestMapped:
         monkeypatch.setenv("RECORDKIT_MAPPED", "1MB")
 
         file = LocalFile(path)
-        file.was_read(1000)
+        file.note_reads(1000)
 
         assert file.map is None
 
     def test_closing_and_pickling_let_go_of_it(self, path: Path) -> None:
         file = LocalFile(path)
-        file.was_read(PIECES)
+        file.note_reads(PIECES)
         assert file.map is not None
 
         copy = pickle.loads(pickle.dumps(file))

@@ -19,7 +19,7 @@ from tests.storage import ways
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-NOTE = declare.Declared(
+NOTE = declare.JsonFormat(
     "note",
     {
         1: declare.record({"format": declare.number(), "old": declare.true_or_false}),

@@ -97,10 +97,10 @@ class TestResume:
             "sync": False,
             **data.draw(ways.shardings(len(rows))),
         }
-        add = _parts.Part.add
+        add = _parts.StagedPart.add
 
         with TemporaryDirectory() as folder, mock.patch.object(_shards, "MEMBER_BYTES", 150):
-            with mock.patch.object(_parts.Part, "add", lambda part, shard: fail_at(failing, add, part, shard)):
+            with mock.patch.object(_parts.StagedPart, "add", lambda part, shard: fail_at(failing, add, part, shard)):
                 write(Path(folder) / "broken" / "data", rows, [], **options)
             if not (Path(folder) / "broken" / "data").exists():
                 write(Path(folder) / "broken" / "data", rows, [], **options)
@@ -112,8 +112,8 @@ class TestResume:
     def test_a_bad_row_behind_a_record_is_not_counted_with_the_shard_before_it(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compression: Any
     ) -> None:
-        add = _parts.Part.add
-        monkeypatch.setattr(_parts.Part, "add", lambda *args: fail_at(1, add, *args))
+        add = _parts.StagedPart.add
+        monkeypatch.setattr(_parts.StagedPart, "add", lambda *args: fail_at(1, add, *args))
         options: dict[str, Any] = {"records_per_shard": 2, "compression": compression, "on_error": "skip"}
         with suppress(StopError), rk.create(tmp_path / "a", {"id": "int64"}, **options) as writer:
             writer.write_batch({"id": [0, 1, None, 3, None]})
@@ -158,8 +158,8 @@ class TestResume:
         assert reading.ids(tmp_path / "a") == [[1]]
 
     def test_dealt_rows_start_anew(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        add = _parts.Part.add
-        monkeypatch.setattr(_parts.Part, "add", lambda *args: fail_at(1, add, *args))
+        add = _parts.StagedPart.add
+        monkeypatch.setattr(_parts.StagedPart, "add", lambda *args: fail_at(1, add, *args))
         with pytest.raises(StopError), rk.create(tmp_path / "a", {"id": "int64"}, shards=3) as writer:
             writer.write_batch({"id": range(7)})
         monkeypatch.undo()
@@ -173,8 +173,8 @@ class TestResume:
     def test_a_call_that_writes_columns_goes_on_behind_those_written(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        add = _parts.Part.add
-        monkeypatch.setattr(_parts.Part, "add", lambda *args: fail_at(1, add, *args))
+        add = _parts.StagedPart.add
+        monkeypatch.setattr(_parts.StagedPart, "add", lambda *args: fail_at(1, add, *args))
         columns = {"id": range(7), "deep": {"note": ["a", "b", "c", "d", "e", "f", "g"]}}
         options: dict[str, Any] = {"records_per_shard": 3, "resume": True}
         with pytest.raises(StopError):

@@ -42,7 +42,7 @@ class File:
         return cls(Known(records, digest))
 
 
-class InMemory:
+class MappedRecords:
     def __init__(
         self, schema: Schema, chunk: Chunk, shards: tuple[File, ...] = (), names: tuple[str, ...] | None = None
     ) -> None:
@@ -52,7 +52,7 @@ class InMemory:
         self._whole, self._chunk, self._names = schema, chunk, names
 
     @classmethod
-    def of(cls, fields: Mapping[str, Any], rows: Iterable[Mapping[str, Any]], **more: Any) -> InMemory:
+    def of(cls, fields: Mapping[str, Any], rows: Iterable[Mapping[str, Any]], **more: Any) -> MappedRecords:
         schema = Schema(fields)
         return cls(schema, schema.encode_rows(rows), **more)
 
@@ -72,5 +72,5 @@ class InMemory:
             self.payloads_read += 1
             yield payload
 
-    def select(self, *names: str) -> InMemory:
-        return InMemory(self._whole, self._chunk, self.shards, names)
+    def select(self, *names: str) -> MappedRecords:
+        return MappedRecords(self._whole, self._chunk, self.shards, names)

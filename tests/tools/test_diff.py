@@ -17,7 +17,7 @@ from recordkit.errors import CorruptRecordError, SchemaError
 from recordkit.schema import Schema
 from recordkit.storage import create
 from recordkit.tools.diff._diff import Diff, Group, diff
-from tests.tools.in_memory import File, InMemory
+from tests.tools.in_memory import File, MappedRecords
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,8 +27,8 @@ numbers = st.lists(st.integers(0, 12), max_size=25)
 FIELDS = {"id": "int64", "label": "int64", "note": "string?", "x": "float32[2]", "tokens": "int64[?]"}
 
 
-def of_ids(ids: list[int], **more: Any) -> InMemory:
-    return InMemory.of({"id": "int64"}, ({"id": number} for number in ids), **more)
+def of_ids(ids: list[int], **more: Any) -> MappedRecords:
+    return MappedRecords.of({"id": "int64"}, ({"id": number} for number in ids), **more)
 
 
 def row(number: int, **changes: Any) -> dict[str, Any]:
@@ -36,8 +36,8 @@ def row(number: int, **changes: Any) -> dict[str, Any]:
     return values | changes
 
 
-def of_rows(*rows: dict[str, Any], fields: dict[str, str] | None = None) -> InMemory:
-    return InMemory.of(fields or FIELDS, rows)
+def of_rows(*rows: dict[str, Any], fields: dict[str, str] | None = None) -> MappedRecords:
+    return MappedRecords.of(fields or FIELDS, rows)
 
 
 class TestByContent:
@@ -95,7 +95,7 @@ class TestByContent:
         )
 
     def test_schemas_are_compared_too(self) -> None:
-        found = diff(of_ids([1]), InMemory.of({"id": "int32"}, [{"id": 1}]))
+        found = diff(of_ids([1]), MappedRecords.of({"id": "int32"}, [{"id": 1}]))
 
         assert not found.same
         assert str(found).splitlines()[1:] == ["  schema: id: expected int64, found int32"]
@@ -185,8 +185,8 @@ class TestByKey:
     @given(st.dictionaries(st.integers(0, 9), st.integers(0, 2)), st.dictionaries(st.integers(0, 9), st.integers(0, 2)))
     def test_is_the_difference_of_dicts(self, one: dict[int, int], other: dict[int, int]) -> None:
         fields = {"id": "int64", "label": "int64"}
-        a = InMemory.of(fields, [{"id": key, "label": label} for key, label in one.items()])
-        b = InMemory.of(fields, [{"id": key, "label": label} for key, label in other.items()])
+        a = MappedRecords.of(fields, [{"id": key, "label": label} for key, label in one.items()])
+        b = MappedRecords.of(fields, [{"id": key, "label": label} for key, label in other.items()])
 
         found = diff(a, b, on="id")
 
@@ -196,10 +196,10 @@ class TestByKey:
         assert found.same == (one == other)
 
     def test_text_and_bytes_of_the_same_values_are_a_difference_of_schema_only(self) -> None:
-        a = InMemory.of(
+        a = MappedRecords.of(
             {"id": "int64", "s": "string", "t": "string[?]", "n": "int64"}, [{"id": 1, "s": "a", "t": ["b"], "n": 1}]
         )
-        b = InMemory.of(
+        b = MappedRecords.of(
             {"id": "int32", "s": "bytes", "t": "bytes[?]", "n": "int64[2]"},
             [{"id": 1, "s": b"a", "t": [b"b"], "n": [1, 1]}],
         )
@@ -210,15 +210,15 @@ class TestByKey:
         assert len(found.schema) == 4
 
     def test_times_are_no_numbers(self) -> None:
-        a = InMemory.of({"id": "int64", "t": "datetime64:s"}, [{"id": 1, "t": np.datetime64(5, "s")}])
-        b = InMemory.of({"id": "int64", "t": "int64"}, [{"id": 1, "t": 5}])
+        a = MappedRecords.of({"id": "int64", "t": "datetime64:s"}, [{"id": 1, "t": np.datetime64(5, "s")}])
+        b = MappedRecords.of({"id": "int64", "t": "int64"}, [{"id": 1, "t": 5}])
 
         assert diff(a, b, on="id").changed.count == 1
 
     def test_several_fields_may_be_the_key(self) -> None:
         fields = {"user": "string", "day": "int64", "n": "int64?"}
-        one = InMemory.of(fields, [{"user": "a", "day": 1, "n": 1}, {"user": "a", "day": 2}])
-        other = InMemory.of(fields, [{"user": "a", "day": 2, "n": 0}, {"user": "b", "day": 1}])
+        one = MappedRecords.of(fields, [{"user": "a", "day": 1, "n": 1}, {"user": "a", "day": 2}])
+        other = MappedRecords.of(fields, [{"user": "a", "day": 2, "n": 0}, {"user": "b", "day": 1}])
 
         found = diff(one, other, on=["user", "day"])
 
@@ -235,7 +235,7 @@ class TestByKey:
         assert str(found).splitlines()[-1] == "  repeated keys in b: 2"
 
     def test_skipped_records_do_not_shift_keys_against_payloads(self) -> None:
-        class Skipping(InMemory):
+        class Skipping(MappedRecords):
             def records(self) -> Iterator[bytes]:
                 return islice(super().records(), 1, None)
 

@@ -20,7 +20,7 @@ from recordkit.schema import Schema
 from recordkit.storage import create
 from recordkit.tools.stats._contents import Top
 from recordkit.tools.stats._stats import Accumulator, Stats, stats, stats_of
-from tests.tools.in_memory import InMemory
+from tests.tools.in_memory import MappedRecords
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -220,7 +220,7 @@ def _rounded(value: Any) -> Any:
 
 
 class TestStats:
-    dataset = InMemory(SCHEMA, SCHEMA.encode_rows(some_rows(5000)))
+    dataset = MappedRecords(SCHEMA, SCHEMA.encode_rows(some_rows(5000)))
 
     def test_any_number_of_threads_says_the_same(self) -> None:
         found = [stats(self.dataset, workers=workers) for workers in (1, 3)]
@@ -257,7 +257,7 @@ class TestStats:
 
     def test_prints_a_table(self) -> None:
         rows = [{"id": n, "label": n % 2, "tokens": [1.5] * n, "note": "yes" if n else None} for n in range(4)]
-        dataset = InMemory.of({"id": "int64", "label": "int64", "tokens": "float32[?]", "note": "string?"}, rows)
+        dataset = MappedRecords.of({"id": "int64", "label": "int64", "tokens": "float32[?]", "note": "string?"}, rows)
 
         assert str(stats(dataset)) == (
             "4 records\n"
@@ -285,7 +285,7 @@ class TestFiles:
 
         found = stats(tmp_path / "data")
 
-        expected = stats(InMemory(SCHEMA, SCHEMA.encode_rows(rows)))
+        expected = stats(MappedRecords(SCHEMA, SCHEMA.encode_rows(rows)))
         assert found.to_dict() == expected.to_dict()
         assert stats(open_dataset(tmp_path / "data").take(90)).rows == 90
         assert stats(tmp_path / "data", sample=40)["i"].records == 40

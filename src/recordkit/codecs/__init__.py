@@ -7,7 +7,7 @@ from ._codec import CODECS as CODECS
 from ._codec import COMPRESSED as COMPRESSED
 from ._codec import Codec as Codec
 from ._codec import codec_of as codec_of
-from ._envelopes import Zipped as Zipped
+from ._containers import Zipped as Zipped
 from ._gzip import Compression as Compression
 from ._gzip import ZlibStream as ZlibStream
 from ._gzip import compress_member as compress_member

@@ -15,16 +15,16 @@ import zlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from ._envelopes import Short, gzip_header_bytes
+from ._containers import NeedMoreBytes, gzip_header_bytes
 from ._gzip import read_member_header
-from ._inflate import Fault, Inflater, Trouble, all_zeros, fastest
+from ._inflate import Fault, InflateError, Inflater, all_zeros, fastest
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
     from recordkit.filesystems import ByteFile
 
-    from ._envelopes import Zipped
+    from ._containers import Zipped
     from ._gzip import MemberHeader
 
 _PIECE: Final = 1 << 20
@@ -89,7 +89,7 @@ def segments(file: ByteFile, compression: Zipped, *, nested: bool = True) -> Ite
         yield replace(gap, words=gap.words + _MAYBE) if search.inside else gap
 
 
-def _run(inflater: Inflater) -> Generator[bytes, None, Trouble | None]:
+def _run(inflater: Inflater) -> Generator[bytes, None, InflateError | None]:
     """Yield all that it gives, and return what stopped it."""
     pieces, size, trouble = [], 0, None
     try:
@@ -99,17 +99,17 @@ def _run(inflater: Inflater) -> Generator[bytes, None, Trouble | None]:
             if size >= _PIECE:
                 yield b"".join(pieces)
                 pieces, size = [], 0
-    except Trouble as found:
+    except InflateError as found:
         trouble = found
     if pieces:
         yield b"".join(pieces)
     return trouble
 
 
-def _gap(file: ByteFile, trouble: Trouble, compression: Zipped, end: int) -> Gap:
+def _gap(file: ByteFile, trouble: InflateError, compression: Zipped, end: int) -> Gap:
     start = min(trouble.at, end)
     if trouble.fault is Fault.TRAILING and all_zeros(file, start, end):
-        trouble = Trouble(compression, Fault.ZEROS, start, start)
+        trouble = InflateError(compression, Fault.ZEROS, start, start)
     return Gap(start, end - start, trouble.kind, trouble.words)
 
 
@@ -132,7 +132,7 @@ class _Search:
         self._tries_left = 4 * self._size + _PIECE
         self._troubles_left = _MANY
 
-    def behind(self, trouble: Trouble, inflater: Inflater) -> int | None:
+    def behind(self, trouble: InflateError, inflater: Inflater) -> int | None:
         """Return where the next member starts; None if there is no more."""
         self.inside = False
         self._troubles_left -= 1
@@ -148,14 +148,14 @@ class _Search:
         found = self._found(max(least, self._from(trouble)), told, ours=ours, end=told)
         return told if found is None and told < self._size else found
 
-    def _only_ours(self, trouble: Trouble) -> bool:
+    def _only_ours(self, trouble: InflateError) -> bool:
         """Whether to look for members of ours only, so that a gzip file in a payload of theirs is not taken for one."""
         head = self._file.read_at(trouble.start, 4)
         if head.startswith(_MAGIC) and not head[-1] & _FEXTRA:
             return False
         return self._header(trouble.start) is not None or self._header(0) is not None
 
-    def _is_all_there(self, trouble: Trouble, inflater: Inflater) -> bool:
+    def _is_all_there(self, trouble: InflateError, inflater: Inflater) -> bool:
         """Whether a member with a wrong checksum has the right size and end: hardly was another one moved into it."""
         if trouble.fault is not Fault.CHECKSUM:
             return False
@@ -173,7 +173,7 @@ class _Search:
     def _header(self, start: int) -> MemberHeader | None:
         return read_member_header(self._file.read_at(start, _OUR_HEADER)) if start < self._size else None
 
-    def _from(self, trouble: Trouble) -> int:
+    def _from(self, trouble: InflateError) -> int:
         """Where to look: from before the place of trouble on, for what led there may be the next member already.
 
         Most codes of deflate mean something wherever one starts to read, so damage may show tens of KiB behind it; in
@@ -221,7 +221,7 @@ class _Search:
             while inflater.start <= sure and inflater.at - start <= self._back_left and self._troubles_left > 0:
                 if not inflater.step(_PIECE):
                     return True
-        except Trouble as trouble:
+        except InflateError as trouble:
             inside = trouble.fault is Fault.TRAILING and trouble.start <= sure
             self.inside = inside and self._nested and trouble.start > start
             return trouble.start > start and (self._nested or not inside)
@@ -237,7 +237,7 @@ class _Search:
         try:
             stream = zlib.decompressobj(-zlib.MAX_WBITS)
             raw = stream.decompress(data[gzip_header_bytes(data) :], _TRIED)
-        except (ValueError, Short, zlib.error):
+        except (ValueError, NeedMoreBytes, zlib.error):
             return False
         self._tries_left -= len(raw) // 16
         last = start + len(data) >= self._size

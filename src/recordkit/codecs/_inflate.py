@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from recordkit.errors import CorruptRecordError
 
-from ._envelopes import Short, envelope_of
+from ._containers import NeedMoreBytes, container_of
 
 if TYPE_CHECKING:
     from typing import Self
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from recordkit.filesystems import ByteFile
 
-    from ._envelopes import Zipped
+    from ._containers import Zipped
 
 _PIECE: Final = 1 << 18  # read from the file at once: larger ones were no faster
 _LEAST: Final = 1 << 16  # inflated at once, even for a small buffer: each step costs copies of what it does not use
@@ -50,7 +50,7 @@ class Fault(Enum):
     ZEROS = "zeros", "zeros follow the {} data"
 
 
-class Trouble(Exception):  # noqa: N818 - it never leaves the package
+class InflateError(Exception):
     """What is wrong with compressed bytes, as facts.
 
     Attributes:
@@ -83,7 +83,7 @@ class _Readable(Protocol):
     def read_at(self, offset: int, size: int, /) -> bytes: ...
 
 
-class _Stream(Protocol):
+class _Decompressor(Protocol):
     """What is used of a decompressobj."""
 
     @property
@@ -103,7 +103,7 @@ class _Library(Protocol):
 
     error: type[Exception]
 
-    def decompressobj(self, wbits: int, /) -> _Stream: ...
+    def decompressobj(self, wbits: int, /) -> _Decompressor: ...
 
 
 _ZLIB: Final = cast("_Library", zlib)
@@ -165,12 +165,12 @@ class Inflater:
         self.start = at
         self._file = file
         self._compression = compression
-        self._envelope = envelope_of(compression)
+        self._envelope = container_of(compression)
         self._library = library
         self._most_feed = feed
         self._input = _Input(file, at)
         self._members = 0
-        self._stream: _Stream | None = None
+        self._stream: _Decompressor | None = None
         self._careful = False
         self._feed = _FIRST_FEED
 
@@ -183,7 +183,7 @@ class Inflater:
         """Return the next bytes, `most` or fewer; none at the end.
 
         Raises:
-            Trouble: The file is damaged here; all bytes before were given. Called again, it raises again.
+            InflateError: The file is damaged here; all bytes before were given. Called again, it raises again.
         """
         while True:
             try:
@@ -194,7 +194,7 @@ class Inflater:
                     self._close()
                 elif piece := self._inflate(most):
                     return piece
-            except Trouble:
+            except InflateError:
                 if self._careful or self._stream is None:
                     raise
                 self._open_again()
@@ -206,8 +206,8 @@ class Inflater:
         other._stream = self._stream.copy() if self._stream is not None else None  # type: ignore[attr-defined]
         return other
 
-    def _trouble(self, fault: Fault) -> Trouble:
-        return Trouble(self._compression, fault, self.start, self.at)
+    def _trouble(self, fault: Fault) -> InflateError:
+        return InflateError(self._compression, fault, self.start, self.at)
 
     def _open(self) -> bool:
         """Read the header of a member; False if there is none but the clean end of the file."""
@@ -233,7 +233,7 @@ class Inflater:
                 return self._envelope.header_bytes(data)
             except ValueError:
                 break
-            except Short:
+            except NeedMoreBytes:
                 if len(data) < count:
                     raise self._trouble(Fault.TORN) from None
         raise self._trouble(Fault.HEADER)
@@ -346,7 +346,7 @@ class Inflated:
         if not self._left:
             try:
                 self._left = memoryview(self._inflater.step(min(max(len(view), _LEAST), _MOST)))
-            except Trouble as trouble:
+            except InflateError as trouble:
                 self._file.check_not_truncated()
                 raise trouble.error(self._file.name) from None
             if not self._left:

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 from recordkit.filesystems import ByteFile
 
-from ._inflate import Inflater, Trouble
+from ._inflate import InflateError, Inflater
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from ._envelopes import Zipped
+    from ._containers import Zipped
 
 _SPACING: Final = 1 << 22
 _MOST_POINTS: Final = 256  # of about 45 KiB each
@@ -101,7 +101,7 @@ class Checkpoints(ByteFile):
     def _step(self, inflater: Inflater, end: int | None) -> bytes:
         try:
             piece = inflater.step(_STEP if end is None else min(_STEP, end - inflater.raw))
-        except Trouble as trouble:
+        except InflateError as trouble:
             self._file.check_not_truncated()
             raise trouble.error(self.name) from None
         if not piece:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from recordkit.examples import Unread
     from recordkit.schema import Schema
-    from recordkit.storage import InMemory, Layer, RecordFile
+    from recordkit.storage import Layer, MappedRecords, RecordFile
 
 
 class RecordRange(NamedTuple):
@@ -87,7 +87,7 @@ class BatchDecoder(Protocol):
         """Return the records of all parts as one batch."""
         ...
 
-    def fetched(self, records: Lookup, overlaid: Sequence[Chunk | InMemory]) -> Any:
+    def fetched(self, records: Lookup, overlaid: Sequence[Chunk | MappedRecords]) -> Any:
         """Return records that were looked up as a batch, with what each overlay has for them."""
         ...
 
@@ -115,7 +115,7 @@ class Lookup(NamedTuple):
         decode_alone: Decodes each record by itself, to raise an error that names its place.
     """
 
-    chunk: Chunk | InMemory
+    chunk: Chunk | MappedRecords
     place: Callable[[int], tuple[str | None, int]]
     decode_alone: Callable[[], object]
 
@@ -162,7 +162,7 @@ class ColumnDecoder:
             decode_alone()
             raise
 
-    def fetched(self, records: Lookup, overlaid: Sequence[Chunk | InMemory]) -> Batch:
+    def fetched(self, records: Lookup, overlaid: Sequence[Chunk | MappedRecords]) -> Batch:
         """Return records that were looked up as columns."""
         return self.mixed(records.chunk, records.decode_alone)
 
@@ -201,7 +201,7 @@ class PayloadDecoder:
         payloads = list(records.chunk.slice(start, stop))
         return self._each(payloads, lambda i: (records.path, int(records.record_numbers(start, stop)[i])))
 
-    def fetched(self, records: Lookup, overlaid: Sequence[Chunk | InMemory]) -> list[Any]:
+    def fetched(self, records: Lookup, overlaid: Sequence[Chunk | MappedRecords]) -> list[Any]:
         """Return one object a record."""
         assert isinstance(records.chunk, Chunk)  # payloads are read at once
         return self._each(list(records.chunk), records.place)

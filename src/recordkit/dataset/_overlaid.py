@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from recordkit.records import Chunk
     from recordkit.schema import Schema
-    from recordkit.storage import InMemory, Layer, RecordFile, Stream
+    from recordkit.storage import Layer, MappedRecords, RecordFile, Stream
 
     from ._decoding import Lookup
 
@@ -327,7 +327,7 @@ class OverlaidDecoder:
         base = self.base.decode(records, start, stop)
         return self.merged(base, [self._beside(*added, records, start, stop) for added in self.added])
 
-    def fetched(self, records: Lookup, overlaid: Sequence[Chunk | InMemory]) -> Batch:
+    def fetched(self, records: Lookup, overlaid: Sequence[Chunk | MappedRecords]) -> Batch:
         """Return records that were looked up as columns."""
         beside = [
             columns.mixed(chunk, records.decode_alone) for chunk, (_, columns) in zip(overlaid, self.added, strict=True)

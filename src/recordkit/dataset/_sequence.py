@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from recordkit.storage import InMemory, Layer, RecordFile, Stream
+    from recordkit.storage import Layer, MappedRecords, RecordFile, Stream
 
     from ._decoding import BatchDecoder
 
-    _Read: TypeAlias = Callable[[Sequence[RecordFile], NDArray[np.int64], NDArray[np.int64]], Chunk | InMemory]
+    _Read: TypeAlias = Callable[[Sequence[RecordFile], NDArray[np.int64], NDArray[np.int64]], Chunk | MappedRecords]
 
 _SAMPLED_FILES = 8
 _SAMPLED_BYTES = 2 << 20  # looking at as many takes about 25 ms
@@ -325,7 +325,7 @@ class RecordSequence:
                 raise
             return f"damaged, {file.file.size} bytes{deleted}"
 
-    def _fetched(self, numbers: NDArray[np.int64], layer: Layer | None, read: _Read) -> Chunk | InMemory:
+    def _fetched(self, numbers: NDArray[np.int64], layer: Layer | None, read: _Read) -> Chunk | MappedRecords:
         """Read records of any files, in the order of their numbers; or what an overlay has for them."""
         which, inside, counts = _core.split_numbers(self.ends, numbers)
         used = np.flatnonzero(counts)
@@ -369,8 +369,8 @@ class FetchedRecords:
         records: RecordSequence,
         decoder: BatchDecoder,
         numbers: NDArray[np.int64],
-        chunk: Chunk | InMemory,
-        overlaid: Sequence[Chunk | InMemory],
+        chunk: Chunk | MappedRecords,
+        overlaid: Sequence[Chunk | MappedRecords],
     ) -> None:
         self._records = records
         self._decoder = decoder
@@ -388,7 +388,7 @@ class FetchedRecords:
         )
         return self._decoder.fetched(records, [self._cut(each, start, stop) for each in self._overlaid])
 
-    def _cut(self, chunk: Chunk | InMemory, start: int, stop: int) -> Chunk | InMemory:
+    def _cut(self, chunk: Chunk | MappedRecords, start: int, stop: int) -> Chunk | MappedRecords:
         return chunk if stop - start == len(self._numbers) else chunk.slice(start, stop)
 
     def _decode_alone(self, numbers: NDArray[np.int64]) -> None:

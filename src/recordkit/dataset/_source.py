@@ -150,7 +150,7 @@ class DatasetSource:
         files, total = self.records.files, max(1, self.count())
         if len(files) <= files_at_once():
             for file, records in zip(files, np.diff(self.ends, prepend=0).tolist(), strict=True):
-                file.will_be_read(records * count // total)
+                file.expect_reads(records * count // total)
 
     def load(self, numbers: NDArray[np.int64]) -> _Selection:
         """Read the records with these numbers."""

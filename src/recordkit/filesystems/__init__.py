@@ -16,6 +16,7 @@ from ._local_writes import cut_file as cut_file
 from ._local_writes import exchange as exchange
 from ._local_writes import extend_file as extend_file
 from ._local_writes import make_folder as make_folder
+from ._local_writes import os_errors_as_storage_errors as os_errors_as_storage_errors
 from ._local_writes import permissions_of as permissions_of
 from ._local_writes import refuse_links as refuse_links
 from ._local_writes import remove_empty as remove_empty
@@ -28,7 +29,6 @@ from ._local_writes import replace_file as replace_file
 from ._local_writes import say_once as say_once
 from ._local_writes import set_mode as set_mode
 from ._local_writes import sync_folder as sync_folder
-from ._local_writes import telling as telling
 from ._local_writes import write_new as write_new
 from ._map_limit import mapped_at_most as mapped_at_most
 from ._memory import Fault as Fault

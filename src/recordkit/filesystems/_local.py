@@ -182,11 +182,11 @@ class LocalFile(ByteFile):
                 self._map = _core.map_file(self._descriptor, mapped_at_most())
                 self._was_mapped = True
 
-    def was_read(self, places: int) -> None:
+    def note_reads(self, places: int) -> None:
         """Take notice that the open file was read at so many places, each by itself."""
         self._reads += places
 
-    def will_be_read(self, places: int) -> None:
+    def expect_reads(self, places: int) -> None:
         """Take notice that it will be, before it is closed, unless others want to be open."""
         self._reads = max(self._reads, places)
 

@@ -46,7 +46,7 @@ _NO_SUCH_CALL = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
 
 
 @contextmanager
-def telling(path: Path, doing: str) -> Iterator[None]:
+def os_errors_as_storage_errors(path: Path, doing: str) -> Iterator[None]:
     """Turn the operating system's errors inside the block into ones that say what was being done to `path`."""
     try:
         yield
@@ -78,7 +78,7 @@ class File:
         self._early = early
         self._on_its_way = 0
         self._set_aside = 0
-        with telling(path, "making the file"):
+        with os_errors_as_storage_errors(path, "making the file"):
             self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
 
     def write(self, pieces: Sequence[Buffer]) -> None:
@@ -87,7 +87,7 @@ class File:
             self._set_space_aside()
         for piece in pieces:
             left = memoryview(piece).cast("B")
-            with telling(self.path, f"writing at byte {self.size:,}"):
+            with os_errors_as_storage_errors(self.path, f"writing at byte {self.size:,}"):
                 while left:
                     count = os.write(self._descriptor, left)
                     left = left[count:]
@@ -108,10 +108,10 @@ class File:
         """Close the file; with `sync`, its bytes are on the disk by then. Its name is, once its folder is synced."""
         try:
             if self._set_aside:
-                with telling(self.path, "giving back the space that was set aside"):
+                with os_errors_as_storage_errors(self.path, "giving back the space that was set aside"):
                     os.ftruncate(self._descriptor, self.size)
             if sync:
-                with telling(self.path, "fsync"):
+                with os_errors_as_storage_errors(self.path, "fsync"):
                     os.fsync(self._descriptor)
         finally:
             self.close()
@@ -120,7 +120,7 @@ class File:
         """Let go of the file as it is."""
         if self._descriptor >= 0:
             descriptor, self._descriptor = self._descriptor, -1
-            with telling(self.path, "closing"):
+            with os_errors_as_storage_errors(self.path, "closing"):
                 os.close(descriptor)
 
 
@@ -128,7 +128,7 @@ def sync_folder(path: Path, *, sync: bool = True) -> None:
     """Make the names in a folder last."""
     if not sync:
         return
-    with telling(path, "fsync of the folder"):
+    with os_errors_as_storage_errors(path, "fsync of the folder"):
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(descriptor)
@@ -188,7 +188,7 @@ def replace_file(path: Path, data: Buffer, *, sync: bool = True, sync_name: bool
 
 def cut_file(path: Path, size: int, *, sync: bool = True) -> None:
     """Let a file end at byte `size`."""
-    with telling(path, f"cutting back to {size:,} bytes"), path.open("r+b") as file:
+    with os_errors_as_storage_errors(path, f"cutting back to {size:,} bytes"), path.open("r+b") as file:
         file.truncate(size)
         if sync:
             os.fsync(file.fileno())
@@ -197,7 +197,7 @@ def cut_file(path: Path, size: int, *, sync: bool = True) -> None:
 def extend_file(path: Path, size: int, source: Path, *, sync: bool) -> None:
     """Let the bytes of `source` follow the first `size` bytes of a file, in place of what follows them now."""
     with (
-        telling(path, f"writing behind byte {size:,}"),
+        os_errors_as_storage_errors(path, f"writing behind byte {size:,}"),
         path.open("r+b", buffering=0) as file,
         source.open("rb") as more,
     ):
@@ -213,7 +213,7 @@ def extend_file(path: Path, size: int, source: Path, *, sync: bool) -> None:
 
 def children(folder: Path) -> list[Path]:
     """Return what is in a folder, sorted by name; nothing where there is no folder."""
-    with telling(folder, "listing the folder"):
+    with os_errors_as_storage_errors(folder, "listing the folder"):
         return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
@@ -229,7 +229,7 @@ def make_folder(path: Path, *, sync: bool = True, mode: int | None = None) -> No
         return
     make_folder(path.parent, sync=sync, mode=mode)
     allowed = 0o777 if mode is None else mode | (mode & 0o444) >> 2
-    with telling(path, "making the folder"):
+    with os_errors_as_storage_errors(path, "making the folder"):
         try:
             path.mkdir(allowed, exist_ok=True)
         except FileNotFoundError:
@@ -250,7 +250,7 @@ def permissions_of(*paths: Path) -> int:
 def set_mode(path: Path, mode: int | None) -> None:
     """Give a file of ours these permissions; None leaves it as it is."""
     if mode is not None:
-        with telling(path, "setting the permissions"):
+        with os_errors_as_storage_errors(path, "setting the permissions"):
             path.chmod(mode, follow_symlinks=False) if os.chmod in os.supports_follow_symlinks else path.chmod(mode)
 
 
@@ -271,7 +271,7 @@ def refuse_links(*folders: Path) -> None:
 
 def rename(source: Path, target: Path) -> None:
     """Rename; an old target goes."""
-    with telling(source, f"renaming to {target.name}"):
+    with os_errors_as_storage_errors(source, f"renaming to {target.name}"):
         source.rename(target)
 
 
@@ -291,7 +291,7 @@ def rename_new(source: Path, target: Path) -> None:
         message = f"{target}: there is something under this name already\n  It came while this was being written."
         raise TargetExistsError(message, path=str(target), errno=code)
     if code:
-        with telling(source, f"renaming to {target.name}"):
+        with os_errors_as_storage_errors(source, f"renaming to {target.name}"):
             raise OSError(code, os.strerror(code))
 
 
@@ -312,14 +312,14 @@ def exchange(a: Path, b: Path) -> bool:
     if code in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP):
         return False
     if code:
-        with telling(a, f"exchanging with {b.name}"):
+        with os_errors_as_storage_errors(a, f"exchanging with {b.name}"):
             raise OSError(code, os.strerror(code))
     return True
 
 
 def remove_file(path: Path) -> None:
     """Remove a file, if it is there."""
-    with telling(path, "removing"):
+    with os_errors_as_storage_errors(path, "removing"):
         path.unlink(missing_ok=True)
 
 
@@ -331,7 +331,7 @@ def remove_empty(path: Path) -> None:
 
 def remove_tree(path: Path) -> None:
     """Remove a folder and all in it, if it is there."""
-    with telling(path, "removing"):
+    with os_errors_as_storage_errors(path, "removing"):
         if not path.is_dir() or path.is_symlink():
             path.unlink(missing_ok=True)
             return

@@ -52,7 +52,7 @@ def checked(state: Any, dataset: str, order: list[str], ranks: list[int] | None,
         raise StateError(message)
     try:
         _STATE({key: value for key, value in state.items() if key in _KEYS or key in _MORE})
-    except declare.Unlike as unlike:
+    except declare.FormatMismatch as unlike:
         message = f"this is not a state: {unlike}\n  Pass what state_dict() returned."
         raise StateError(message) from None
     if state["dataset"] != dataset:

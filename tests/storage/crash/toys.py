@@ -27,7 +27,7 @@ class ToyError(OSError):
 
 
 @contextmanager
-def telling(path: Path) -> Iterator[None]:
+def os_errors_as_storage_errors(path: Path) -> Iterator[None]:
     """Say where an error of the system was met, and what to do."""
     try:
         yield
@@ -38,7 +38,7 @@ def telling(path: Path) -> Iterator[None]:
 
 def put(path: Path, data: bytes, *, fsync: bool = True, loops: bool = True) -> None:
     """Write a file."""
-    with telling(path):
+    with os_errors_as_storage_errors(path):
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
         try:
             while data:
@@ -52,7 +52,7 @@ def put(path: Path, data: bytes, *, fsync: bool = True, loops: bool = True) -> N
 
 def sync(path: Path) -> None:
     """Make the bytes of a file, or the names in a folder, last."""
-    with telling(path):
+    with os_errors_as_storage_errors(path):
         fd = os.open(path, os.O_RDONLY)
         try:
             os.fsync(fd)
@@ -64,14 +64,14 @@ def exchange(a: Path, b: Path) -> None:
     """Let two paths change places."""
     number = ctypes.c_long(SYS_RENAMEAT2[os.uname().machine])
     libc = ctypes.CDLL(None, use_errno=True)
-    with telling(a):
+    with os_errors_as_storage_errors(a):
         if libc.syscall(number, AT_FDCWD, bytes(a), ctypes.c_long(AT_FDCWD), bytes(b), ctypes.c_long(RENAME_EXCHANGE)):
             raise OSError(ctypes.get_errno(), "renameat2")
 
 
 def remove(path: Path) -> None:
     """Remove a folder, if it is there."""
-    with telling(path), suppress(FileNotFoundError):
+    with os_errors_as_storage_errors(path), suppress(FileNotFoundError):
         shutil.rmtree(path)
 
 
@@ -95,14 +95,14 @@ def write(
         return
     if not trusts:
         remove(staging)
-    with telling(staging):
+    with os_errors_as_storage_errors(staging):
         staging.mkdir(exist_ok=trusts)
     for name, data in SHARDS.items():
         if not (trusts and (staging / name).exists()):
             put(staging / name, data, fsync=fsync and not fsync_late, loops=loops)
     if fsync_staging:
         sync(staging)
-    with telling(target):
+    with os_errors_as_storage_errors(target):
         if overwrite == "exchange":
             exchange(staging, target)
         elif overwrite == "remove":
@@ -146,7 +146,7 @@ def no_fsync_of_parent(folder: str) -> None:
 def in_place(folder: str) -> None:
     """Write under the final names."""
     target = Path(folder, "train")
-    with telling(target):
+    with os_errors_as_storage_errors(target):
         target.mkdir(exist_ok=True)
     for name, data in SHARDS.items():
         put(target / name, data)
@@ -161,14 +161,14 @@ def deaf(folder: str) -> None:
     remove(staging)
     if (root / "train").exists():
         return
-    with telling(staging):
+    with os_errors_as_storage_errors(staging):
         staging.mkdir()
     for name, data in SHARDS.items():
         put(staging / name, data, fsync=False)
         with suppress(OSError):
             sync(staging / name)
     sync(staging)
-    with telling(staging):
+    with os_errors_as_storage_errors(staging):
         staging.rename(root / "train")
     sync(root)
 

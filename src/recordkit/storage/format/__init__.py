@@ -28,7 +28,7 @@ from ._quarantine import BadRow as BadRow
 from ._quarantine import Lost as Lost
 from ._quarantine import read_quarantine as read_quarantine
 from ._quarantine import to_line as to_line
-from .side_json import Unlike as Unlike
+from .side_json import FormatMismatch as FormatMismatch
 from .side_json import anything as anything
 from .side_json import read_small as read_small
 from .side_json import to_bytes as to_bytes

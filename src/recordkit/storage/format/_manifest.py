@@ -45,7 +45,7 @@ _PARTS: Final = {
     "metadata": declare.table(declare.anything),
 }
 _EMPTY: Final = declare.array(declare.nothing)
-DECLARED: Final = declare.Declared(
+DECLARED: Final = declare.JsonFormat(
     "manifest",
     {1: declare.record({**_PARTS, "overlays": _EMPTY, "tombstones": _EMPTY}), 2: declare.record(_PARTS)},
     "Restore it, or remove it to read the files without.",

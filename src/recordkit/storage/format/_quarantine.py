@@ -17,7 +17,7 @@ from recordkit.errors import StorageError
 from recordkit.filesystems import open_regular
 
 from . import side_json as declare
-from .side_json import MOST_BYTES, Unlike, told
+from .side_json import MOST_BYTES, FormatMismatch, told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 LARGEST: Final = 16 << 20  # bytes of one value that are kept; of longer ones, how long they were
 _TEXT: Final = 1000  # characters of the repr of what JSON cannot hold
 
-DECLARED: Final = declare.Declared(
+DECLARED: Final = declare.JsonFormat(
     "line of a quarantine",
     declare.record(
         {
@@ -83,7 +83,7 @@ def _kept(row: Any) -> Any:
     try:
         value = _to_json(row)
         declare.anything(value)
-    except (RecursionError, Unlike):
+    except (RecursionError, FormatMismatch):
         return {"$": "lost", "what": f"a {type(row).__name__} of values too deep within each other"}
     return value
 
@@ -97,7 +97,7 @@ def from_line(line: bytes, where: str = "the line") -> BadRow:
     value = DECLARED.parse(line, where)
     try:
         return BadRow(value["row"], value["field"], value["reason"], _from_json(value["values"]))
-    except Unlike as unlike:
+    except FormatMismatch as unlike:
         raise DECLARED.error(where, str(unlike)) from None
 
 
@@ -218,7 +218,7 @@ def _bytes(value: Mapping[str, Any]) -> bytes:
     try:
         return base64.b64decode(value["base64"], validate=True)
     except ValueError:
-        raise Unlike(told(value["base64"]), "Base64") from None
+        raise FormatMismatch(told(value["base64"]), "Base64") from None
 
 
 def _array(value: Mapping[str, Any]) -> Any:
@@ -227,7 +227,7 @@ def _array(value: Mapping[str, Any]) -> Any:
         return np.frombuffer(data, value["dtype"]).reshape(shape).copy()[()]
     except (ValueError, TypeError):
         found = f"{len(data):,} bytes"
-        raise Unlike(found, f"an array of {value['dtype']} and shape {told(shape)}") from None
+        raise FormatMismatch(found, f"an array of {value['dtype']} and shape {told(shape)}") from None
 
 
 def _pair(items: list[Any]) -> tuple[Any, Any]:
@@ -235,7 +235,7 @@ def _pair(items: list[Any]) -> tuple[Any, Any]:
         key, value = items
         return _hashable(_key(_from_json(key))), _from_json(value)
     except (ValueError, TypeError):
-        raise Unlike(told(items), "a key and a value") from None
+        raise FormatMismatch(told(items), "a key and a value") from None
 
 
 def _hashable(key: Any) -> Any:

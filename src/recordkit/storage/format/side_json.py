@@ -30,7 +30,7 @@ _SHOWN: Final = 40  # characters of text that an error shows
 Rule: TypeAlias = "Callable[[Any], None]"
 
 
-class Unlike(Exception):  # noqa: N818 - no error of its own: `Declared` makes one of it
+class FormatMismatch(Exception):  # noqa: N818 - no error of its own: `JsonFormat` makes one of it
     """A value is not as it was declared.
 
     Args:
@@ -44,7 +44,7 @@ class Unlike(Exception):  # noqa: N818 - no error of its own: `Declared` makes o
         self.expected = expected
         self._keys: list[int | str] = []
 
-    def within(self, key: int | str) -> Unlike:
+    def within(self, key: int | str) -> FormatMismatch:
         """Return it as seen from the list or object around."""
         self._keys.insert(0, key)
         return self
@@ -63,7 +63,7 @@ def number(least: int = 0, most: int = MOST) -> Rule:
     def check(value: Any) -> None:
         if type(value) is not int or not least <= value <= most:
             top = " up" if most == MOST else f" to {most:,}"
-            raise Unlike(told(value), f"a whole number from {least:,}{top}")
+            raise FormatMismatch(told(value), f"a whole number from {least:,}{top}")
 
     return check
 
@@ -74,7 +74,7 @@ def text(pattern: str = ".*", words: str = "text") -> Rule:
 
     def check(value: Any) -> None:
         if not isinstance(value, str) or not like.fullmatch(value):
-            raise Unlike(told(value), words)
+            raise FormatMismatch(told(value), words)
 
     return check
 
@@ -82,13 +82,13 @@ def text(pattern: str = ".*", words: str = "text") -> Rule:
 def file_name(value: Any) -> None:
     """Declare the plain name of a file, which leads nowhere else."""
     if not isinstance(value, str) or not _names.is_plain(value):
-        raise Unlike(told(value), "the plain name of a file")
+        raise FormatMismatch(told(value), "the plain name of a file")
 
 
 def true_or_false(value: Any) -> None:
     """Declare a truth value."""
     if not isinstance(value, bool):
-        raise Unlike(told(value), "true or false")
+        raise FormatMismatch(told(value), "true or false")
 
 
 def one_of(*values: str | None) -> Rule:
@@ -97,7 +97,7 @@ def one_of(*values: str | None) -> Rule:
 
     def check(value: Any) -> None:
         if not isinstance(value, str | None) or value not in values:
-            raise Unlike(told(value), words)
+            raise FormatMismatch(told(value), words)
 
     return check
 
@@ -117,11 +117,11 @@ def array(rule: Rule, size: int | None = None) -> Rule:
 
     def check(value: Any) -> None:
         if not isinstance(value, list) or size not in (None, len(value)):
-            raise Unlike(told(value), "a list" if size is None else f"a list of {size}")
+            raise FormatMismatch(told(value), "a list" if size is None else f"a list of {size}")
         for place, each in enumerate(value):
             try:
                 rule(each)
-            except Unlike as unlike:
+            except FormatMismatch as unlike:
                 raise unlike.within(place) from None
 
     return check
@@ -132,13 +132,13 @@ def table(rule: Rule, keys: Rule | None = None) -> Rule:
 
     def check(value: Any) -> None:
         if not isinstance(value, dict):
-            raise Unlike(told(value), "an object")
+            raise FormatMismatch(told(value), "an object")
         for key, each in value.items():
             try:
                 if keys is not None:
                     keys(key)
                 rule(each)
-            except Unlike as unlike:
+            except FormatMismatch as unlike:
                 raise unlike.within(key) from None
 
     return check
@@ -150,17 +150,17 @@ def record(required: Mapping[str, Rule], optional: Mapping[str, Rule] | None = N
 
     def check(value: Any) -> None:
         if not isinstance(value, dict):
-            raise Unlike(told(value), "an object")
+            raise FormatMismatch(told(value), "an object")
         for key in required:
             if key not in value:
-                raise Unlike(", ".join(map(_short, list(value)[:20])) or "no keys", f"the key {key}")
+                raise FormatMismatch(", ".join(map(_short, list(value)[:20])) or "no keys", f"the key {key}")
         for key, each in value.items():
             rule = rules.get(key)
             if rule is None:
-                raise Unlike(_short(key), f"no keys but {', '.join(rules)}")
+                raise FormatMismatch(_short(key), f"no keys but {', '.join(rules)}")
             try:
                 rule(each)
-            except Unlike as unlike:
+            except FormatMismatch as unlike:
                 raise unlike.within(key) from None
 
     return check
@@ -168,7 +168,7 @@ def record(required: Mapping[str, Rule], optional: Mapping[str, Rule] | None = N
 
 def nothing(value: Any) -> None:
     """Declare that there is none: for the items of lists that are empty."""
-    raise Unlike(told(value), "an empty list")
+    raise FormatMismatch(told(value), "an empty list")
 
 
 def anything(value: Any) -> None:
@@ -178,11 +178,11 @@ def anything(value: Any) -> None:
         depth += 1
         if depth > MOST_DEPTH:
             words = "more lists and objects within each other"
-            raise Unlike(words, f"at most {MOST_DEPTH}")
+            raise FormatMismatch(words, f"at most {MOST_DEPTH}")
         inner: list[Any] = []
         for each in level:
             if isinstance(each, float) and not math.isfinite(each):
-                raise Unlike(str(each), "finite numbers")
+                raise FormatMismatch(str(each), "finite numbers")
             if isinstance(each, dict):
                 inner += each.values()
             elif isinstance(each, list):
@@ -213,7 +213,7 @@ def _short(key: str) -> str:
 # --- Reading
 
 
-class Declared:
+class JsonFormat:
     """A kind of file of ours, and what it holds.
 
     Args:
@@ -236,7 +236,7 @@ class Declared:
         """
         try:
             return self.parse(read_small(path), str(path))
-        except Unlike as unlike:
+        except FormatMismatch as unlike:
             raise self.error(str(path), str(unlike)) from None
         except (FileNotFoundError, NotADirectoryError):
             raise FileNotFoundError(str(path)) from None
@@ -260,7 +260,7 @@ class Declared:
                 data.decode("utf-8", "surrogatepass"), object_pairs_hook=_object, parse_constant=_no_constant
             )
             self._check(value, where)
-        except Unlike as unlike:
+        except FormatMismatch as unlike:
             raise self.error(where, str(unlike)) from None
         except RecursionError:
             raise self.error(where, "expected JSON, found lists and objects too deep within each other") from None
@@ -276,7 +276,7 @@ class Declared:
         """
         try:
             self._check(value, where)
-        except Unlike as unlike:
+        except FormatMismatch as unlike:
             raise self.error(where, str(unlike)) from None
 
     def _check(self, value: Any, where: str) -> None:
@@ -311,12 +311,12 @@ def to_bytes(value: Any) -> bytes:
 
 def _versioned(value: Any) -> None:
     if not isinstance(value, dict):
-        raise Unlike(told(value), "an object")
+        raise FormatMismatch(told(value), "an object")
     if _FORMAT not in value:
-        raise Unlike(", ".join(map(_short, list(value)[:20])) or "no keys", "the key format")
+        raise FormatMismatch(", ".join(map(_short, list(value)[:20])) or "no keys", "the key format")
     try:
         number(least=1)(value[_FORMAT])
-    except Unlike as unlike:
+    except FormatMismatch as unlike:
         raise unlike.within(_FORMAT) from None
 
 
@@ -326,12 +326,12 @@ def _object(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     if len(value) < len(pairs):
         seen: set[str] = set()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise Unlike(_short(twice) + " twice", "every key once")
+        raise FormatMismatch(_short(twice) + " twice", "every key once")
     return value
 
 
 def _no_constant(word: str) -> None:
-    raise Unlike(word, "finite numbers")
+    raise FormatMismatch(word, "finite numbers")
 
 
 def read_small(path: Path, most: int = MOST_BYTES) -> bytes:
@@ -339,10 +339,10 @@ def read_small(path: Path, most: int = MOST_BYTES) -> bytes:
 
     Raises:
         OSError: It cannot be read.
-        Unlike: It is larger than it may be.
+        FormatMismatch: It is larger than it may be.
     """
     with os.fdopen(open_regular(path), "rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size > most:
-            raise Unlike(str(size), f"at most {most:,} bytes")
+            raise FormatMismatch(str(size), f"at most {most:,} bytes")
         return file.read(most + 1)  # one that grows meanwhile is cut, and so no JSON

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 KEY: Final = "recordkit.layer"  # of a manifest's metadata
 AFTER: Final = "after"  # in an entry of a lineage: what a lone file held before records were appended
 _NUMBERED: Final = re.compile(r"(\d+)-.+")
-_FACTS: Final = declare.Declared(
+_FACTS: Final = declare.JsonFormat(
     "overlay",
     declare.record(
         {

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from ._publisher import Change, Kind, PartNumber
     from ._requests import Steps
 
-_DECLARED_SHARD: Final = declare.Declared(
+_DECLARED_SHARD: Final = declare.JsonFormat(
     "entry of a finished shard", SHARD, "Remove the unfinished run with recordkit.discard."
 )
 

@@ -22,7 +22,7 @@ _MOST_PARTS: Final = 100_000
 _NUMBER: Final = declare.number()
 _TOKEN: Final = declare.text("[0-9a-f]{16}", "16 hexadecimal digits")
 _ID: Final = declare.text("[0-9a-f]{32}", "32 hexadecimal digits")
-DECLARED: Final = declare.Declared(
+DECLARED: Final = declare.JsonFormat(
     "register of writers",
     {
         FORMAT: declare.record(

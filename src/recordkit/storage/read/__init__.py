@@ -4,7 +4,7 @@ from ._damage import Damage as Damage
 from ._explain import advice_of as advice_of
 from ._explain import diagnosed as diagnosed
 from ._explain import unstable_words as unstable_words
-from ._fetch import InMemory as InMemory
+from ._fetch import MappedRecords as MappedRecords
 from ._fetch import fetch as fetch
 from ._fetch import fetch_later as fetch_later
 from ._file_kind import compression_of as compression_of
@@ -13,7 +13,7 @@ from ._record_file import RecordFile as RecordFile
 from ._record_index import beside as beside
 from ._record_index import check_fits as check_fits
 from ._record_index import find_beside as find_beside
-from ._salvage import Passed as Passed
+from ._salvage import SkippedRecords as SkippedRecords
 from ._salvage import walk as walk
 from ._salvage import walk_checking as walk_checking
 from ._streams import MemberStream as MemberStream

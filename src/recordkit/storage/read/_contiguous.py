@@ -73,7 +73,7 @@ class Plain:
         pass
 
 
-class Stretch:
+class ContiguousBytes:
     """What a compressed file stands for, up to the next gap.
 
     Attributes:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from recordkit.records import Chunk
 
     from ._record_file import RecordFile
-    from ._record_index import Places
+    from ._record_index import RecordIndex
 
 
 def fetch(files: Sequence[RecordFile], which: NDArray[np.int64], numbers: NDArray[np.int64]) -> Chunk:
@@ -44,16 +44,18 @@ def fetch(files: Sequence[RecordFile], which: NDArray[np.int64], numbers: NDArra
     return _one_by_one(files, which, numbers) if chunk is None else chunk
 
 
-def fetch_later(files: Sequence[RecordFile], which: NDArray[np.int64], numbers: NDArray[np.int64]) -> Chunk | InMemory:
+def fetch_later(
+    files: Sequence[RecordFile], which: NDArray[np.int64], numbers: NDArray[np.int64]
+) -> Chunk | MappedRecords:
     """Return what `fetch` does, or, where all files are in memory, records that can be decoded from there."""
     maps = _maps(files)
     listed = None if maps is None else _listed(files, which, numbers)
     if maps is None or listed is None:
         return fetch(files, which, numbers)
-    return InMemory(listed, maps, lambda some: fetch(files, which[some], numbers[some]), slice(0, len(which)))
+    return MappedRecords(listed, maps, lambda some: fetch(files, which[some], numbers[some]), slice(0, len(which)))
 
 
-class InMemory:
+class MappedRecords:
     """Records of files that are mapped, read only when they are decoded; for `recordkit.examples.Decoder`.
 
     Args:
@@ -77,10 +79,10 @@ class InMemory:
     def __len__(self) -> int:
         return int(self._here.stop - self._here.start)
 
-    def slice(self, start: int, stop: int) -> InMemory:
+    def slice(self, start: int, stop: int) -> MappedRecords:
         """Return records [start, stop) of them."""
         first = self._here.start
-        return InMemory(self._listed, self._maps, self._read, slice(first + start, first + stop))
+        return MappedRecords(self._listed, self._maps, self._read, slice(first + start, first + stop))
 
     def gathered(self, decoder: _core.Decoder, start: int, stop: int) -> Any:
         """Return what a decoder makes of records [start, stop); None where it has to be told what is wrong."""
@@ -130,7 +132,7 @@ def _listed(
     files: Sequence[RecordFile], which: NDArray[np.int64], numbers: NDArray[np.int64]
 ) -> _core.PlaceList | None:
     """Return where the records are; None if they are not to be read at places, all by one call."""
-    places: list[Places] = []
+    places: list[RecordIndex] = []
     for file in files:
         own = file.at_places()
         if own is None:
@@ -158,7 +160,7 @@ def _read(files: Sequence[RecordFile], listed: _core.PlaceList, which: NDArray[n
             if reads:
                 shares = np.bincount(which, minlength=len(files)) * reads // len(which)
                 for file, share in zip(files, shares.tolist(), strict=True):
-                    file.was_read(share)
+                    file.note_reads(share)
     except RecordKitError:
         raise
     except (ValueError, OSError):

@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from recordkit.storage.format import Shard
 
     from ._damage import Damage
-    from ._record_index import Places
+    from ._record_index import RecordIndex
     from ._streams import Stream
 
-_Look: TypeAlias = "Callable[[Places], tuple[NDArray[np.uint64], NDArray[np.uint64]]]"
+_Look: TypeAlias = "Callable[[RecordIndex], tuple[NDArray[np.uint64], NDArray[np.uint64]]]"
 
 _MEMBERS_KEPT = 4
 _HEADER, _FRAME = 12, 16
@@ -169,12 +169,12 @@ class RecordFile:
         return count, digest.hexdigest()
 
     @cached_property
-    def _places(self) -> Places:
+    def _places(self) -> RecordIndex:
         with self._lock:
             found = find_places(self._own(), self.compression, None if self.shard is None else self.shard.records)
             return found or self._made_places()
 
-    def _made_places(self) -> Places:
+    def _made_places(self) -> RecordIndex:
         plain = self.compression is None and self.local is not None
         try:
             places = make_places(self._own(), None if plain else self._reader(0, 0, self._raw))
@@ -375,15 +375,15 @@ class RecordFile:
         assert self.local is not None
         return self.local.map
 
-    def was_read(self, places: int) -> None:
+    def note_reads(self, places: int) -> None:
         """Take notice that the borrowed file was read at so many places."""
         assert self.local is not None
-        self.local.was_read(places)
+        self.local.note_reads(places)
 
-    def will_be_read(self, places: int) -> None:
+    def expect_reads(self, places: int) -> None:
         """Take notice that a file of this machine will be read at so many places."""
         if self.local is not None:
-            self.local.will_be_read(places)
+            self.local.expect_reads(places)
             # Whatever is wrong shows when it is read. Until then it is one thread that finds the places, and not
             # several that get into each other's way.
             with suppress(RecordKitError, ValueError, OSError):
@@ -395,7 +395,7 @@ class RecordFile:
         assert self.local is not None
         self._open_files.give_back(self.local)
 
-    def at_places(self) -> Places | None:
+    def at_places(self) -> RecordIndex | None:
         """Return where its records are; None for a file that is not read so, or whose records have a limit."""
         plain = self.compression is None and self.local is not None and self._limit == NO_LIMIT
         return self._places if plain else None

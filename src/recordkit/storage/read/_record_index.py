@@ -39,7 +39,7 @@ _BAD_PAYLOAD = 4  # a fault, as the core numbers it
 _IDENTITY = np.dtype([("length", "<u8"), ("crc", "<u4")])
 
 
-class Places:
+class RecordIndex:
     """Where records are, looked up in an index whose blocks are read as they are needed."""
 
     def __init__(self, index: Index) -> None:
@@ -92,7 +92,7 @@ class Places:
         return table.places(numbers)
 
 
-def find_places(file: ByteFile, compression: Compression, records: int | None = None) -> Places | None:
+def find_places(file: ByteFile, compression: Compression, records: int | None = None) -> RecordIndex | None:
     """Return the places that an index beside the file or in the cache tells, None if none fits the file.
 
     Args:
@@ -116,19 +116,19 @@ def _is_there(path: Path) -> bool:
         return False
 
 
-def find_beside(file: LocalFile, compression: Compression, records: int | None = None) -> Places | None:
+def find_beside(file: LocalFile, compression: Compression, records: int | None = None) -> RecordIndex | None:
     """Return the places that an index beside the file tells, None if it does not fit the file."""
     return _found(file, beside(file.path), compression, records)
 
 
-def _found(file: LocalFile, path: Path, compression: Compression, records: int | None) -> Places | None:
+def _found(file: LocalFile, path: Path, compression: Compression, records: int | None) -> RecordIndex | None:
     if not _is_there(path):
         return None
     try:
         fingerprint = Fingerprint.of(file.path)  # by a file of its own, which is closed with this
         index = Index(path, fingerprint)
         check_fits(index, fingerprint.size, compression, records)
-        return Places(index)
+        return RecordIndex(index)
     except OtherFile:
         pass  # of an earlier file of this name
     except ValueError as error:
@@ -184,7 +184,7 @@ def cached(path: Path) -> Path | None:
     return cache / "recordkit" / "index" / f"{name}.rki"
 
 
-def make_places(file: ByteFile, stream: Stream | None) -> Places:
+def make_places(file: ByteFile, stream: Stream | None) -> RecordIndex:
     """Go through a file once, and return where its records are.
 
     Args:
@@ -203,8 +203,8 @@ def make_places(file: ByteFile, stream: Stream | None) -> Places:
     cache = None if file.local is None else cached(file.local.path)
     if cache is not None and _kept(cache, data):
         with suppress(ValueError, OSError):  # another process may have put another one there
-            return Places(Index(cache, fingerprint))
-    return Places(Index(data, fingerprint))
+            return RecordIndex(Index(cache, fingerprint))
+    return RecordIndex(Index(data, fingerprint))
 
 
 def _hops(file: LocalFile) -> Iterator[NDArray[np.uint64]]:

@@ -17,7 +17,7 @@ from recordkit.filesystems import cut_short, written_over
 from recordkit.records import CHANGED, LARGE_BYTES, NO_LIMIT
 from recordkit.wording import counted
 
-from ._contiguous import Plain, Stretch
+from ._contiguous import ContiguousBytes, Plain
 from ._damage import Damage
 from ._explain import unstable_words
 
@@ -48,7 +48,7 @@ _JOINED: Final = ("bad_length", "zeros")
 
 
 @dataclass(frozen=True)
-class Passed:
+class SkippedRecords:
     """A large record that was checked and not kept: of a `Chunk`, what is known of it.
 
     Attributes:
@@ -118,7 +118,7 @@ def walk(
 
 def walk_checking(
     file: ByteFile, compression: Compression, *, offset: int = 0, record: int = 0
-) -> Iterator[Chunk | Passed | Damage]:
+) -> Iterator[Chunk | SkippedRecords | Damage]:
     """Yield what `walk` does, and in place of a large record what is known of it, so that memory stays flat.
 
     What a compressed file holds of a damaged record is in memory all the same, unless it claims more than any should.
@@ -162,7 +162,7 @@ class _Walker:
         self._window = _WINDOW
         self._outer = record  # the number of the damaged record that nested ones stand in
 
-    def items(self, fault: CorruptRecordError | None = None) -> Iterator[Chunk | Passed | Damage]:
+    def items(self, fault: CorruptRecordError | None = None) -> Iterator[Chunk | SkippedRecords | Damage]:
         """Yield chunks and damage; of the fault first, if one is known."""
         held: Damage | None = None
         for item in self._items(fault):
@@ -177,7 +177,7 @@ class _Walker:
         if held is not None:
             yield held
 
-    def _items(self, fault: CorruptRecordError | None) -> Iterator[Chunk | Passed | Damage]:
+    def _items(self, fault: CorruptRecordError | None) -> Iterator[Chunk | SkippedRecords | Damage]:
         while fault is not None or (fault := (yield from self._sound())) is not None:
             if fault.kind in CHANGED:
                 raise fault
@@ -188,7 +188,7 @@ class _Walker:
             self._source.forget(self.at)
             fault = None
 
-    def _sound(self) -> Generator[Chunk | Passed, None, CorruptRecordError | None]:
+    def _sound(self) -> Generator[Chunk | SkippedRecords, None, CorruptRecordError | None]:
         """Give records up to the first fault, and return it."""
         reader = records.Reader(
             self._source.opened(self.at),
@@ -211,7 +211,7 @@ class _Walker:
             self._source.forget(self.at)
             yield chunk
 
-    def _next(self, reader: records.Reader) -> Chunk | Passed | None:
+    def _next(self, reader: records.Reader) -> Chunk | SkippedRecords | None:
         try:
             return reader.read()
         except CorruptRecordError as fault:
@@ -224,10 +224,10 @@ class _Walker:
         """What the next header says."""
         return int.from_bytes(self._source.read_at(self.at, 8), "little")
 
-    def _large(self, size: int, identity: bytes) -> Chunk | Passed:
+    def _large(self, size: int, identity: bytes) -> Chunk | SkippedRecords:
         """Return a record that was checked a piece at a time: what it may hold is not read before it is known sound."""
         if self._pass_large:
-            return Passed(self.record, self.at, size, identity)
+            return SkippedRecords(self.record, self.at, size, identity)
         return self._again(self._source.taken(self.at, size), self.at, self.record)
 
     def _too_large(self) -> Damage | None:
@@ -405,12 +405,12 @@ def _walk_compressed(
     *,
     nested: bool,
     pass_large: bool = False,
-) -> Iterator[Chunk | Passed | Damage]:
+) -> Iterator[Chunk | SkippedRecords | Damage]:
     """Walk through each stretch between gaps. What is lost on either side of a gap is told with the gap."""
     pieces = segments(file, compression, nested=nested)
     start, gap, lost, before = 0, None, record, 0
     while True:
-        stretch = Stretch(pieces, start)
+        stretch = ContiguousBytes(pieces, start)
         walker = _Walker(
             stretch, file.name, start, record, max_record_bytes, nested=nested, pass_large=pass_large, raw=True
         )

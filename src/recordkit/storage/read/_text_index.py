@@ -15,7 +15,7 @@ import numpy as np
 from recordkit import filesystems
 from recordkit.errors import StorageError, TargetExistsError
 from recordkit.filesystems import LocalFile, given_path
-from recordkit.storage.format import Unlike, read_small
+from recordkit.storage.format import FormatMismatch, read_small
 
 from ._record_file import RecordFile
 
@@ -72,7 +72,7 @@ def read_text_index(
     try:
         data = read_small(where, (len(starts) + 1) * _LINE_BYTES)
         numbers = np.loadtxt(io.BytesIO(data), np.uint64, ndmin=2) if data.strip() else np.empty((0, 2), np.uint64)
-    except Unlike as unlike:
+    except FormatMismatch as unlike:
         message = f"{index}: not the index of {path}, which has {len(starts):,} records: {unlike}"
         raise StorageError(message, path=str(index)) from None
     except ValueError as error:

@@ -15,7 +15,7 @@ from ._journal import lone_manifest as lone_manifest
 from ._journal import sampled_facts as sampled_facts
 from ._journal import up_to as up_to
 from ._parts import Lock as Lock
-from ._parts import Part as Part
+from ._parts import StagedPart as StagedPart
 from ._parts import check_folder as check_folder
 from ._parts import claim_parts as claim_parts
 from ._parts import is_foreign as is_foreign

@@ -36,7 +36,7 @@ class _FolderLock(Lock):
     """A folder that one process at a time can hold."""
 
     def _opened(self) -> int:
-        with filesystems.telling(self._path, "locking the folder"):
+        with filesystems.os_errors_as_storage_errors(self._path, "locking the folder"):
             return os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def _is_in_place(self) -> bool:

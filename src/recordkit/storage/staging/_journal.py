@@ -49,10 +49,10 @@ _FACTS: Final = declare.record(
 def _move(value: Any) -> None:
     declare.array(declare.text())(value)
     if len(value) != 2:
-        raise declare.Unlike(declare.told(value), "two names, from where and to where")
+        raise declare.FormatMismatch(declare.told(value), "two names, from where and to where")
 
 
-DECLARED: Final = declare.Declared(
+DECLARED: Final = declare.JsonFormat(
     "journal",
     {
         FORMAT: declare.record(
@@ -224,7 +224,7 @@ class Journal:
         """Tell whether the new manifest is in a file."""
         try:
             data = declare.read_small(path)
-        except (OSError, StorageError, declare.Unlike):
+        except (OSError, StorageError, declare.FormatMismatch):
             return False
         return f"{_core.crc32c(data):08x}" == self.manifest
 
@@ -329,7 +329,7 @@ def folder_facts(target: Path) -> Facts | None:
     for path in [where, *(manifest_of(layer, lone=False) for layer in layers)]:
         try:
             data = declare.read_small(path)
-        except (OSError, StorageError, declare.Unlike):
+        except (OSError, StorageError, declare.FormatMismatch):
             if path == where:
                 return None
             continue

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 _ALL: Final = "parts.lock"
 _ADVICE: Final = "Remove the unfinished run with recordkit.discard."
-_RUN: Final = declare.Declared("run of a writer", declare.table(declare.anything), _ADVICE)
+_RUN: Final = declare.JsonFormat("run of a writer", declare.table(declare.anything), _ADVICE)
 _NAMES: Final = ("name", "split")  # in run.json: names of sets of shards
-_SHARD: Final = declare.Declared("entry of a finished shard", SHARD, _ADVICE)
+_SHARD: Final = declare.JsonFormat("entry of a finished shard", SHARD, _ADVICE)
 _STAGED: Final = re.compile(r"shard-\d{5,}\.tfrecord(\.gz)?")
 _PART: Final = re.compile(r"part-(\d{5,})-of-(\d{5,})")
 
@@ -157,7 +157,7 @@ class Lock:
 
     def _opened(self) -> int:
         flags = os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        with filesystems.telling(self._path, "making the lock"):
+        with filesystems.os_errors_as_storage_errors(self._path, "making the lock"):
             while True:
                 try:
                     return os.open(self._path, os.O_RDWR | flags, 0o666)
@@ -195,7 +195,7 @@ class Lock:
         self.release()
 
 
-class Part:
+class StagedPart:
     """One writer's share of a target, and the right to work on it.
 
     Args:
@@ -366,17 +366,17 @@ class Part:
             lock.release()
 
 
-def claim_parts(target: Path, numbers: Iterable[int], total: int, *, sync: bool = True) -> list[Part]:
+def claim_parts(target: Path, numbers: Iterable[int], total: int, *, sync: bool = True) -> list[StagedPart]:
     """Claim parts, all of them or none, with a single lock.
 
     Raises:
         TargetBusyError: Another writer has one of them.
     """
     if total <= 1:
-        return [Part(target, number, total, sync=sync) for number in numbers]
+        return [StagedPart(target, number, total, sync=sync) for number in numbers]
     lock = Lock(staging_of(target) / _ALL, target)
     try:
-        return [Part(target, number, total, sync=sync, lock=lock) for number in numbers]
+        return [StagedPart(target, number, total, sync=sync, lock=lock) for number in numbers]
     except BaseException:
         lock.release()
         raise
@@ -397,7 +397,7 @@ def _total_of_any(staging: Path) -> int | None:
     if not staging.is_dir():
         return None
     # There may be thousands; the first one found is enough.
-    with filesystems.telling(staging, "listing the folder"), os.scandir(staging) as entries:
+    with filesystems.os_errors_as_storage_errors(staging, "listing the folder"), os.scandir(staging) as entries:
         name = next((entry.name for entry in entries if _PART.fullmatch(entry.name)), None)
     return None if name is None else int(name.rpartition("-of-")[2])
 
@@ -463,12 +463,12 @@ def load_run(folder: Path) -> dict[str, Any] | None:
         if run is not None and run.get(name) is not None:
             try:
                 declare.file_name(run[name])
-            except declare.Unlike as unlike:
+            except declare.FormatMismatch as unlike:
                 raise _RUN.error(str(folder / "run.json"), str(unlike.within(name))) from None
     return run
 
 
-def _load(declared: declare.Declared, path: Path) -> dict[str, Any] | None:
+def _load(declared: declare.JsonFormat, path: Path) -> dict[str, Any] | None:
     try:
         value: dict[str, Any] = declared.load(path)
     except FileNotFoundError:

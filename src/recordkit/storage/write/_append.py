@@ -33,7 +33,7 @@ _FRAME = np.uint64(16)
 
 
 @dataclass
-class Existing:
+class AppendTarget:
     """A dataset or a lone file.
 
     Attributes:
@@ -62,7 +62,7 @@ class Existing:
         return self.manifest.shards if self.manifest is not None else ()
 
 
-def of_folder(target: Path) -> Existing:
+def of_folder(target: Path) -> AppendTarget:
     """Return what is known of a dataset."""
     where = manifest_of(target, lone=False)
     manifest = Manifest.load(where)
@@ -70,14 +70,14 @@ def of_folder(target: Path) -> Existing:
         message = f"{target}: no dataset of recordkit is there\n  It has no {SIDE}/manifest.json to add shards to."
         raise StorageError(message, path=str(target), errno=None if os.path.lexists(target) else errno.ENOENT)
     layers = layers_over([inside(target, shard.name, where) for shard in manifest.shards], manifest)
-    return Existing(_seen(layers, manifest.schema), manifest, Facts(None), Fingerprint(0, 0, 0), layers)
+    return AppendTarget(_seen(layers, manifest.schema), manifest, Facts(None), Fingerprint(0, 0, 0), layers)
 
 
 def _seen(layers: Sequence[Layer], schema: Schema | None) -> Schema | None:
     return schema if schema is None else schema_through(layers, schema)
 
 
-def of_file(target: Path, *, cut_torn_tail: bool) -> Existing:
+def of_file(target: Path, *, cut_torn_tail: bool) -> AppendTarget:
     """Read a lone file, all of it, and return what is known of it.
 
     Raises:
@@ -100,7 +100,7 @@ def of_file(target: Path, *, cut_torn_tail: bool) -> Existing:
     schema = manifest.schema if manifest is not None else None
     if schema is None and facts.first is not None:
         schema = _told_schema(facts.first.slice(0, own))
-    return Existing(_seen(layers, schema), manifest, facts, fingerprint, layers)
+    return AppendTarget(_seen(layers, schema), manifest, facts, fingerprint, layers)
 
 
 def _told_schema(first: Chunk) -> Schema | None:

@@ -1,4 +1,4 @@
-"""Cutter: cuts a stream of chunks into blocks, at places that depend on the records alone.
+"""Blocks: cutting a stream of chunks into blocks, at places that depend on the records alone.
 
 However the rows were handed in, and whatever broke off and was resumed, the same records give the same shards and
 the same gzip members.
@@ -23,7 +23,7 @@ MEMBER_BYTES: Final = 1 << 20
 _FRAME: Final = np.uint64(16)
 
 
-class Cutter:
+class BlockSplitter:
     """Takes chunks and gives blocks, none of which reaches over the end of a shard.
 
     Args:

@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from recordkit.storage.staging import Part
+    from recordkit.storage.staging import StagedPart
 
-    from ._append import Existing
+    from ._append import AppendTarget
     from ._writer import Writer
 
 
@@ -114,7 +114,7 @@ def publish_new(writer: Writer, *, lone: bool) -> None:
         publish_parts(writer._part.target, [writer._part], sync=writer._part.sync)
 
 
-def publish_file(part: Part) -> None:
+def publish_file(part: StagedPart) -> None:
     """Put the only shard of a part under the name of a lone file."""
     shard = _only_shard(part)
     named = _renamed(shard, part.target.name)
@@ -136,7 +136,7 @@ def publish_file(part: Part) -> None:
     part.release()
 
 
-def publish_parts(target: Path, parts: list[Part], *, sync: bool) -> Written:
+def publish_parts(target: Path, parts: list[StagedPart], *, sync: bool) -> Written:
     """Put the shards of all parts into one folder, and that under its name."""
     run = _common_run(target, parts)
     final = staging_of(target) / "final"
@@ -180,7 +180,7 @@ def _like(moves: list[tuple[Path, Path]], mode: int | None) -> list[tuple[Path, 
     return moves
 
 
-def _common_run(target: Path, parts: list[Part]) -> dict[str, Any]:
+def _common_run(target: Path, parts: list[StagedPart]) -> dict[str, Any]:
     """Return what was asked for in all parts alike."""
     runs = [part.run or {} for part in parts]
     # A part without rows may have no schema: nothing has defined one.
@@ -254,7 +254,7 @@ def _ends_with_append(manifest: Manifest) -> bool:
     return bool(manifest.lineage) and manifest.lineage[-1].get("operation") == "append"
 
 
-def _is_there(part: Part) -> TargetExistsError:
+def _is_there(part: StagedPart) -> TargetExistsError:
     """Return the error for rows that an earlier run had added before it ended, with those of this run put away."""
     part.clear()
     message = (
@@ -264,7 +264,7 @@ def _is_there(part: Part) -> TargetExistsError:
     return TargetExistsError(message, path=str(part.target))
 
 
-def _seen_so(manifest: Manifest, existing: Existing) -> Manifest:
+def _seen_so(manifest: Manifest, existing: AppendTarget) -> Manifest:
     """Return the manifest of files that hold records with the fields that are seen, too."""
     if manifest.schema is None or existing.schema is None or not existing.layers:
         return manifest
@@ -279,7 +279,7 @@ def _changed(target: Path, what: str = "dataset") -> StorageError:
     return StorageError(message, path=str(target))
 
 
-def _only_shard(part: Part) -> Shard:
+def _only_shard(part: StagedPart) -> Shard:
     """Return what was written for a lone file.
 
     Raises:
@@ -295,7 +295,7 @@ def _only_shard(part: Part) -> Shard:
     return shard
 
 
-def publish_extended(writer: Writer, *, existing: Existing, resume: bool) -> None:
+def publish_extended(writer: Writer, *, existing: AppendTarget, resume: bool) -> None:
     """Put the records of a writer behind those of a lone file."""
     part = writer._part
     target = part.target
@@ -376,7 +376,7 @@ def _ends_like(target: Path, size: int, staged: Path, manifest: Manifest | None)
     return True
 
 
-def _joined_quarantine(part: Part, path: Path, *, more: bool) -> tuple[Path, Path]:
+def _joined_quarantine(part: StagedPart, path: Path, *, more: bool) -> tuple[Path, Path]:
     joined = part.data / "whole.jsonl"
     # A file that was overwritten may have left its own there.
     before = path.read_bytes() if more else b""

@@ -25,7 +25,7 @@ from recordkit.storage.format import (
 )
 from recordkit.storage.overlays import is_other
 from recordkit.storage.publish import finish, take_back
-from recordkit.storage.staging import Journal, Part, claim_parts, is_foreign, load_run, part_folders, put_away
+from recordkit.storage.staging import Journal, StagedPart, claim_parts, is_foreign, load_run, part_folders, put_away
 
 from . import _append, _commit, _input
 from ._options import Options
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from recordkit.engines import Workers
     from recordkit.storage.format import BadRow
 
-    from ._append import Existing
+    from ._append import AppendTarget
     from ._options import OnError
     from ._writer import Written
 
@@ -253,7 +253,7 @@ def append(
         raise
 
 
-def _split_of(target: Path, split: str | None, existing: Existing) -> str:
+def _split_of(target: Path, split: str | None, existing: AppendTarget) -> str:
     splits = list(dict.fromkeys(shard.split for shard in existing.shards))
     if split is None and len(splits) > 1:
         message = f"{target}: there are several splits: {', '.join(splits)}; say which one the rows belong to: split="
@@ -329,7 +329,7 @@ def discard(path: str | os.PathLike[str]) -> bool:
 
 def _discard(target: Path) -> bool:
     staging = staging_of(target)
-    claimed: list[Part] = []
+    claimed: list[StagedPart] = []
     try:
         finish(target)
         folders = part_folders(staging)
@@ -471,10 +471,10 @@ def _claim(
     sync: bool,
     mode: int | None = None,
     gaps: bool = False,
-) -> Part:
+) -> StagedPart:
     """Return the part, with what an earlier run has left of it dealt with."""
     filesystems.make_folder(target.parent, sync=sync)
-    part = Part(target, number, total, sync=sync, mode=mode, gaps=gaps)
+    part = StagedPart(target, number, total, sync=sync, mode=mode, gaps=gaps)
     try:
         journal = Journal.load(target)
         if journal is not None:
@@ -506,7 +506,7 @@ def _is_dealt(run: Mapping[str, Any]) -> bool:
     return run.get("shards") is not None and run.get("rows") is None
 
 
-def _begin(part: Part, run: dict[str, Any], schema: Schema | None, *, resume: bool) -> Schema | None:
+def _begin(part: StagedPart, run: dict[str, Any], schema: Schema | None, *, resume: bool) -> Schema | None:
     """Write down what was asked for, or see that it is the same as before; return the schema."""
     before = part.run if part.shards else None
     if before is None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from recordkit.codecs import CODECS, library_name
 from recordkit.engines import AUTO, count
 from recordkit.errors import SchemaError
-from recordkit.storage.format import Unlike, anything
+from recordkit.storage.format import FormatMismatch, anything
 from recordkit.wording import parse_size, whole_number
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _json_value(metadata: Mapping[str, Any]) -> dict[str, Any]:
     try:
         value: dict[str, Any] = json.loads(json.dumps(dict(metadata), allow_nan=False))
         anything(value)
-    except (TypeError, ValueError, RecursionError, Unlike) as error:
+    except (TypeError, ValueError, RecursionError, FormatMismatch) as error:
         message = f"metadata is kept as JSON: {error}"
         raise ValueError(message) from None
     return value

@@ -1,4 +1,4 @@
-"""Lane: work that is done in order, beside the thread that hands it in.
+"""Write queue: work done in order, in another thread than the caller's.
 
 A failure stops the lane; it is raised by the next call, at the latest by `wait`.
 """
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Lane:
+class WriteQueue:
     """One thread for what must happen in order, and `workers` for what need not.
 
     With one worker there is no thread at all: everything is done in the call that hands it in. At most `waiting` jobs

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 from recordkit import progress
 from recordkit.errors import StorageError
 from recordkit.storage.format import set_name, staging_of
-from recordkit.storage.staging import Lock, Part, number_of, part_folder
+from recordkit.storage.staging import Lock, StagedPart, number_of, part_folder
 
 from . import _commit
 from ._options import Options
-from ._queue import Lane
-from ._shards import Track
+from ._queue import WriteQueue
+from ._shards import ShardSequence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -42,7 +42,7 @@ class Run:
         finished: The shards that an earlier run has made, by their numbers.
     """
 
-    def __init__(self, part: Part, *, lone: bool, owner: int | None = None) -> None:
+    def __init__(self, part: StagedPart, *, lone: bool, owner: int | None = None) -> None:
         self.finished: Mapping[int, Shard] = {}
         self._part = part
         self._lone = lone
@@ -77,9 +77,9 @@ class Run:
             workers: How many threads compress and write.
         """
         options = Options.of(lone=True, compression=compression, workers=workers, sync=self._part.sync)
-        lane = Lane(options.workers, 2 * options.workers if compression else 1)
+        lane = WriteQueue(options.workers, 2 * options.workers if compression else 1)
         name = self._part.target.name if self._lone else set_name(split, self._part.target)
-        track = Track(self._part, lane, options, name, first=number)
+        track = ShardSequence(self._part, lane, options, name, first=number)
         records = 0
         try:
             for chunk in chunks:
@@ -132,13 +132,13 @@ class _Helper(Run):
             return Run(part, lone=self._given[1], owner=self._given[3]).make(number, chunks, **options)
 
     @contextmanager
-    def _helping(self) -> Iterator[Part]:
+    def _helping(self) -> Iterator[StagedPart]:
         target, _, sync, owner = self._given
         lock = Lock(part_folder(staging_of(target), 0, 1) / "helpers", target, shared=True)
         try:
             if os.getppid() != owner:  # its lock went with it, and another run may have begun
                 message = f"{target}: the process that makes it has ended\n  Begin again: it goes on where it was."
                 raise StorageError(message, path=str(target))
-            yield Part(target, sync=sync, gaps=True, lock=lock)
+            yield StagedPart(target, sync=sync, gaps=True, lock=lock)
         finally:
             lock.release()

@@ -1,4 +1,4 @@
-"""Track: from chunks to finished shards, one after the other.
+"""Shards: from chunks to finished shards, one after the other.
 
 The caller's thread cuts; compressing is done by whoever has time; files are written by the lane, in order.
 """
@@ -13,7 +13,7 @@ from recordkit import _core
 from recordkit.codecs import codec_of
 from recordkit.storage.format import suffix
 
-from ._blocks import MEMBER_BYTES, Cutter
+from ._blocks import MEMBER_BYTES, BlockSplitter
 from ._shard_file import ShardFile
 
 if TYPE_CHECKING:
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from recordkit.records import Chunk
-    from recordkit.storage.staging import Part
+    from recordkit.storage.staging import StagedPart
 
     from ._options import Options
-    from ._queue import Lane
+    from ._queue import WriteQueue
     from ._shard_file import Block
 
 
-class Track:
+class ShardSequence:
     """Writes shards `first`, `first` + 1 and so on of a part.
 
     Args:
@@ -45,8 +45,8 @@ class Track:
 
     def __init__(
         self,
-        part: Part,
-        lane: Lane,
+        part: StagedPart,
+        lane: WriteQueue,
         options: Options,
         split: str,
         *,
@@ -64,7 +64,7 @@ class Track:
         compressed = options.compression is not None
         if counts is None and options.shard_records is not None:
             counts = repeat(options.shard_records)
-        self._cutter = Cutter(
+        self._cutter = BlockSplitter(
             block_bytes=MEMBER_BYTES if compressed else None,
             shard_bytes=None if compressed else options.shard_bytes,
             shard_records=counts,

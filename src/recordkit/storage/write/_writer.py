@@ -24,8 +24,8 @@ from recordkit.storage.format import BadRow, to_line
 from recordkit.wording import counted, format_size
 
 from ._input import at_row, batch_rows, schema_of_columns, size_of, with_row
-from ._queue import Lane
-from ._shards import Track
+from ._queue import WriteQueue
+from ._shards import ShardSequence
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from recordkit.records import Chunk
     from recordkit.schema import RowEncoder
     from recordkit.storage.format import Shard
-    from recordkit.storage.staging import Part
+    from recordkit.storage.staging import StagedPart
 
     from ._options import Options
 
@@ -88,7 +88,7 @@ class Writer:
     """
 
     def __init__(
-        self, part: Part, options: Options, schema: Schema | None, split: str, publish: Callable[[Writer], None]
+        self, part: StagedPart, options: Options, schema: Schema | None, split: str, publish: Callable[[Writer], None]
     ) -> None:
         self.path = str(part.target)
         self._part = part
@@ -109,13 +109,13 @@ class Writer:
         self.committed = sum(shard.rows for shard in finished)
         self._rows = self.committed
         self._ours = True  # and not of the process that this one was forked from
-        self._lane: Lane | None = Lane(options.workers, 2 * options.workers if options.compression else 1)
+        self._lane: WriteQueue | None = WriteQueue(options.workers, 2 * options.workers if options.compression else 1)
         self._tracks = self._make_tracks(split, finished)
         self._hinted = options.compression is None
         self.written: Written | None = None
         _open.add(self)
 
-    def _make_tracks(self, split: str, finished: tuple[Shard, ...]) -> list[Track]:
+    def _make_tracks(self, split: str, finished: tuple[Shard, ...]) -> list[ShardSequence]:
         options, lane = self._options, self._lane
         assert lane is not None
         counts: list[int] | None = None
@@ -123,8 +123,12 @@ class Writer:
             each, more = divmod(options.rows, options.shards)
             counts = [each + (number < more) for number in range(options.shards)][len(finished) :]
         elif options.shards is not None:
-            return [Track(self._part, lane, options, split, first=number) for number in range(options.shards)]
-        return [Track(self._part, lane, options, split, first=len(finished), first_row=self.committed, counts=counts)]
+            return [ShardSequence(self._part, lane, options, split, first=number) for number in range(options.shards)]
+        return [
+            ShardSequence(
+                self._part, lane, options, split, first=len(finished), first_row=self.committed, counts=counts
+            )
+        ]
 
     # --- Taking rows
 
@@ -374,7 +378,7 @@ class Writer:
         self._records += len(chunk)
         progress.step(f"writing {self.path}", self._rows, self._options.rows, "rows")
 
-    def _track(self) -> Track:
+    def _track(self) -> ShardSequence:
         return self._tracks[self._records % len(self._tracks)]
 
     def _hint(self, chunk: Chunk) -> None:
@@ -448,7 +452,9 @@ class Writer:
             )
             raise StorageError(message, path=self.path)
         for number in range(len(self._part.shards), options.shards):
-            track = Track(self._part, lane, options, self._part.shards[0].split, first=number, first_row=self._rows)
+            track = ShardSequence(
+                self._part, lane, options, self._part.shards[0].split, first=number, first_row=self._rows
+            )
             lane.do(partial(track.finish, needed=True))
             lane.wait()
 

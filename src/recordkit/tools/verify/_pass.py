@@ -24,8 +24,8 @@ from recordkit.records import CHANGED, CHUNK_BYTES, LARGE_BYTES, NO_LIMIT, Reade
 from recordkit.storage import (
     Damage,
     MemberStream,
-    Passed,
     Sequential,
+    SkippedRecords,
     advice_of,
     compression_of,
     diagnosed,
@@ -321,7 +321,7 @@ class _Pass:
                 continue
             first = first or _first_bytes(item)
             self._add(RecordFacts(item.nbytes, item.identity(), item.first_record))
-            if not isinstance(item, Passed):
+            if not isinstance(item, SkippedRecords):
                 self._damage += [each for check in self._of_payloads for each in check.chunk(item)]
             self._tell(item.nbytes)
         again = not found or (self._compression is None and found[0].offset != offset)
@@ -362,9 +362,9 @@ class _Pass:
         return Damage.from_error(error, self._file.name, record=record, length=length, raw=self._raw)
 
 
-def _first_bytes(item: Chunk | Passed) -> int:
+def _first_bytes(item: Chunk | SkippedRecords) -> int:
     """Return the size of the frame of the first record."""
-    return item.nbytes if isinstance(item, Passed) else item.slice(0, 1).nbytes
+    return item.nbytes if isinstance(item, SkippedRecords) else item.slice(0, 1).nbytes
 
 
 class _SummedFile(ByteFile):

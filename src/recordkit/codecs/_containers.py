@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Zipped = Literal["gzip", "zlib"]
 
 
-class Short(Exception):  # noqa: N818 - it never leaves the package
+class NeedMoreBytes(Exception):  # noqa: N818 - it never leaves the package
     """A header goes on behind the bytes that were given."""
 
 
@@ -38,7 +38,7 @@ def gzip_header_bytes(data: Buffer) -> int:
         message = "no gzip header"
         raise ValueError(message)
     if len(head) < 10:
-        raise Short
+        raise NeedMoreBytes
     return _behind_options(bytes(data), head[3]) if head[3] & ~1 else 10
 
 
@@ -56,7 +56,7 @@ def _behind_options(data: bytes, flags: int) -> int:
             raise ValueError(message)
         at += 2
     if at > len(data):
-        raise Short
+        raise NeedMoreBytes
     return at
 
 
@@ -68,7 +68,7 @@ def zlib_header_bytes(data: Buffer) -> int:
         message = "no zlib header"
         raise ValueError(message)
     if len(head) < 2:
-        raise Short
+        raise NeedMoreBytes
     if int.from_bytes(head, "big") % 31 or head[1] & 0x20:
         message = "no zlib header"
         raise ValueError(message)
@@ -84,7 +84,7 @@ class _Checksums(Protocol):
 
 
 @dataclass(frozen=True)
-class Envelope:
+class Container:
     """What differs between gzip and zlib: what stands before and behind the stream."""
 
     header_bytes: Callable[[Buffer], int]
@@ -95,17 +95,17 @@ class Envelope:
 
 
 @cache
-def envelope_of(compression: Zipped) -> Envelope:
+def container_of(compression: Zipped) -> Container:
     """Return the envelope of gzip or of zlib, with the fastest checksum there is.
 
-    >>> envelope_of("zlib").trailer(envelope_of("zlib").checksum(b"abc", 1), 3).hex()
+    >>> container_of("zlib").trailer(container_of("zlib").checksum(b"abc", 1), 3).hex()
     '024d0127'
     """
     # zlib's own did 4 GB/s and libdeflate's 20 and more, where isal decompresses at 0.65.
     library = cast("_Checksums", _gzip._libdeflate() or zlib)
     if compression == "gzip":
-        return Envelope(gzip_header_bytes, library.crc32, 0, 8, _gzip_trailer)
-    return Envelope(zlib_header_bytes, library.adler32, 1, 4, lambda adler, _: adler.to_bytes(4, "big"))
+        return Container(gzip_header_bytes, library.crc32, 0, 8, _gzip_trailer)
+    return Container(zlib_header_bytes, library.adler32, 1, 4, lambda adler, _: adler.to_bytes(4, "big"))
 
 
 def _gzip_trailer(crc: int, size: int) -> bytes:
