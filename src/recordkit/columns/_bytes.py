@@ -85,13 +85,18 @@ class BytesColumn:
     @classmethod
     def of(cls, values: Iterable[bytes | str], *, text: bool | None = None) -> BytesColumn:
         """Return a column of the values: all bytes, or all text."""
-        items: list[Any] = list(values)
+        items: list[Any] = values if isinstance(values, list) else list(values)
         if text is None:
             text = bool(items) and isinstance(items[0], str)
-        if set(map(type, items)) != {bytes}:
+        try:
+            data = b"".join(items)
+        except TypeError:  # there is text among them
             items = [item.encode() if isinstance(item, str) else bytes(item) for item in items]
+            data = b"".join(items)
         offsets = np.fromiter(accumulate(map(len, items), initial=0), np.int64, len(items) + 1)
-        return cls(np.frombuffer(b"".join(items), np.uint8), offsets, text=text)
+        if offsets[-1] != len(data):  # memoryviews of wider values
+            return cls.of([bytes(item) for item in items], text=text)
+        return cls(np.frombuffer(data, np.uint8), offsets, text=text)
 
     @property
     def lengths(self) -> NDArray[np.int64]:
