@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 KINDS: tuple[Kind, ...] = get_args(Kind)
 A1 = bytes.fromhex("0a0c0a0a0a016112051a030a0101")  # {a: int64 [1]}
 
