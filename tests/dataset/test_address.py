@@ -13,7 +13,7 @@ import recordkit as rk
 from recordkit.errors import NotFoundError, StorageError
 from recordkit.filesystems import MemoryFileSystem, register
 from recordkit.storage.format import Manifest, Shard
-from recordkit.storage.publish import Change, ManifestLast, PartNumber
+from recordkit.storage.publish import DatasetChange, ManifestLast, PartNumber
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,7 +45,7 @@ def publish(files: MemoryFileSystem, folder: Path, kind: Kind = "create", split:
         staged.add(Shard(**{**shard.to_dict(), "split": split}), (local / shard.name).read_bytes())
     staged.finish()
     before = Manifest.parse(old, "old") if old is not None else Manifest(SCHEMA, ())
-    publisher.publish(Change("bucket/train", kind, before.with_shards(staged.shards, written.lineage[-1])))
+    publisher.publish(DatasetChange("bucket/train", kind, before.with_shards(staged.shards, written.lineage[-1])))
 
 
 @pytest.mark.parametrize("compression", [None, "gzip"])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from recordkit.errors import ConflictError, OutcomeUnknownError, StorageError
-from recordkit.filesystems import IF_ABSENT, Fault, IfUnchanged, MemoryFileSystem, RandomFaults
+from recordkit.filesystems import IF_ABSENT, IfUnchanged, MemoryFileSystem, RandomFaults, RequestFault
 from recordkit.testing import FileSystemContract
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ class TestMemoryFileSystem(FileSystemContract):
         return "train"
 
 
-def failing(*faults: Fault) -> MemoryFileSystem:
+def failing(*faults: RequestFault) -> MemoryFileSystem:
     """Whose next requests fail in these ways."""
     left = list(faults)
     return MemoryFileSystem(lambda *_: left.pop(0) if left else None)
@@ -31,7 +31,7 @@ def failing(*faults: Fault) -> MemoryFileSystem:
 
 class TestFaults:
     def test_a_failed_request_is_not_carried_out(self) -> None:
-        files = failing(Fault.FAILED)
+        files = failing(RequestFault.FAILED)
 
         with pytest.raises(StorageError, match="put failed") as caught:
             files.put("a", b"one")
@@ -42,10 +42,10 @@ class TestFaults:
     @pytest.mark.parametrize("do", [lambda f: f.open("a"), lambda f: f.stat("a"), lambda f: list(f.list("a"))])
     def test_reading_fails_too(self, do: Callable[[MemoryFileSystem], object]) -> None:
         with pytest.raises(StorageError, match="failed"):
-            do(failing(Fault.FAILED))
+            do(failing(RequestFault.FAILED))
 
     def test_a_lost_reply_is_that_of_a_request_that_was_carried_out(self) -> None:
-        files = failing(Fault.LOST, Fault.LOST)
+        files = failing(RequestFault.LOST, RequestFault.LOST)
 
         with pytest.raises(OutcomeUnknownError):
             files.put("a", b"one")
@@ -56,7 +56,7 @@ class TestFaults:
         assert files.files == {}
 
     def test_a_late_request_is_carried_out_when_it_is_delivered(self) -> None:
-        files = failing(Fault.LATE)
+        files = failing(RequestFault.LATE)
 
         with pytest.raises(OutcomeUnknownError):
             files.put("a", b"one", IF_ABSENT)
@@ -66,7 +66,7 @@ class TestFaults:
         assert (files.files, files.late) == ({"a": b"one"}, 0)
 
     def test_the_condition_of_a_late_request_is_checked_when_it_is_delivered(self) -> None:
-        files = failing(Fault.LATE)
+        files = failing(RequestFault.LATE)
         with pytest.raises(OutcomeUnknownError):
             files.put("a", b"one", IF_ABSENT)
         files.put("a", b"two")
@@ -76,7 +76,7 @@ class TestFaults:
         assert files.files == {"a": b"two"}
 
     def test_a_repeated_request_meets_its_own_effect(self) -> None:
-        files = failing(Fault.REPEATED)
+        files = failing(RequestFault.REPEATED)
 
         with pytest.raises(ConflictError):
             files.put("a", b"one", IF_ABSENT)
@@ -84,7 +84,7 @@ class TestFaults:
         assert files.files == {"a": b"one"}
 
     def test_an_echo_comes_after_what_others_did(self) -> None:
-        files = failing(Fault.ECHOED)
+        files = failing(RequestFault.ECHOED)
         version = files.put("a", b"one")
         files.put("a", b"two", IfUnchanged(version))
 
@@ -93,7 +93,7 @@ class TestFaults:
         assert files.files == {"a": b"one"}
 
     def test_a_listing_can_be_out_of_date(self) -> None:
-        faults: list[Fault | None] = [None, None, None, Fault.STALE]
+        faults: list[RequestFault | None] = [None, None, None, RequestFault.STALE]
         files = MemoryFileSystem(lambda *_: faults.pop(0))
         files.put("folder/a", b"")
         files.put("folder/b", b"")
@@ -107,4 +107,11 @@ class TestFaults:
         first, second = ([faults("put", "a") for _ in range(200)] for faults in drawn)
 
         assert first == second
-        assert set(first) == {None, Fault.FAILED, Fault.LOST, Fault.LATE, Fault.REPEATED, Fault.ECHOED}
+        assert set(first) == {
+            None,
+            RequestFault.FAILED,
+            RequestFault.LOST,
+            RequestFault.LATE,
+            RequestFault.REPEATED,
+            RequestFault.ECHOED,
+        }

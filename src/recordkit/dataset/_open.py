@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from recordkit.storage import ByteFile, Located
-    from recordkit.storage.find import Published
+    from recordkit.storage.find import DatasetFiles
 
     from ._tolerant import OnError
 
@@ -142,7 +142,7 @@ def open(  # noqa: A001 - the verb that a user would say
     return dataset
 
 
-def _published(address: str, split: str | None, overlays: bool | Sequence[str | os.PathLike[str]]) -> Published:
+def _published(address: str, split: str | None, overlays: bool | Sequence[str | os.PathLike[str]]) -> DatasetFiles:
     if not isinstance(overlays, bool):
         message = f"{address}: overlays= is for files of this machine, and this is an address"
         raise ValueError(message)

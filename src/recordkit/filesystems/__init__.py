@@ -31,9 +31,9 @@ from ._local_writes import set_mode as set_mode
 from ._local_writes import sync_folder as sync_folder
 from ._local_writes import write_new as write_new
 from ._map_limit import mapped_at_most as mapped_at_most
-from ._memory import Fault as Fault
 from ._memory import MemoryFileSystem as MemoryFileSystem
 from ._memory import RandomFaults as RandomFaults
+from ._memory import RequestFault as RequestFault
 from ._open_files import LentFile as LentFile
 from ._open_files import OpenFiles as OpenFiles
 from ._open_files import files_at_once as files_at_once

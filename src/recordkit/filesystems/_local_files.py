@@ -31,7 +31,7 @@ class LocalFileSystem:
     """The files of this machine.
 
     Args:
-        sync: Whether what is written survives a loss of power: bytes and names are on the disk when a call returns.
+        sync: Whether writes survive a loss of power: bytes and names are on the disk when a call returns.
 
     >>> import tempfile
     >>> folder = tempfile.mkdtemp()
@@ -153,7 +153,7 @@ class LocalFileSystem:
 
 
 class LocalWriter:
-    """A new file of this machine, written under a hidden name beside its own."""
+    """A new file of this machine, written under a hidden name in the same folder."""
 
     def __init__(self, files: LocalFileSystem, path: str) -> None:
         self._files = files

@@ -32,7 +32,7 @@ Operation: TypeAlias = Literal["open", "stat", "list", "put", "remove"]
 _LISTINGS_KEPT: Final = 8
 
 
-class Fault(Enum):
+class RequestFault(Enum):
     """What can go wrong with one request."""
 
     FAILED = "failed"
@@ -49,11 +49,11 @@ class Fault(Enum):
     """A listing shows an earlier state. For `list`."""
 
 
-_WRITES: Final = (Fault.FAILED, Fault.LOST, Fault.LATE, Fault.REPEATED, Fault.ECHOED)
-_POSSIBLE: Final[Mapping[str, tuple[Fault, ...]]] = {
-    "open": (Fault.FAILED,),
-    "stat": (Fault.FAILED,),
-    "list": (Fault.FAILED, Fault.STALE),
+_WRITES: Final = (RequestFault.FAILED, RequestFault.LOST, RequestFault.LATE, RequestFault.REPEATED, RequestFault.ECHOED)
+_POSSIBLE: Final[Mapping[str, tuple[RequestFault, ...]]] = {
+    "open": (RequestFault.FAILED,),
+    "stat": (RequestFault.FAILED,),
+    "list": (RequestFault.FAILED, RequestFault.STALE),
     "put": _WRITES,
     "remove": _WRITES,
 }
@@ -71,9 +71,9 @@ class RandomFaults:
 
     chance: random.Random
     rate: float
-    kinds: Collection[Fault] = tuple(Fault)
+    kinds: Collection[RequestFault] = tuple(RequestFault)
 
-    def __call__(self, operation: Operation, path: str) -> Fault | None:
+    def __call__(self, operation: Operation, path: str) -> RequestFault | None:
         """Return what goes wrong with a request, None if nothing does."""
         if self.chance.random() >= self.rate:
             return None
@@ -104,7 +104,7 @@ class MemoryFileSystem:
 
     can = Capabilities(conditional_put=True)
 
-    def __init__(self, faults: Callable[[Operation, str], Fault | None] | None = None) -> None:
+    def __init__(self, faults: Callable[[Operation, str], RequestFault | None] | None = None) -> None:
         self.faults = faults
         self._files: dict[str, bytes] = {}
         self._lock = threading.Lock()
@@ -147,7 +147,7 @@ class MemoryFileSystem:
     def list(self, folder: str) -> Iterator[Entry]:
         """Yield what is in a folder."""
         fault = self._begin("list", folder)
-        sizes = self._listings[0] if fault is Fault.STALE and self._listings else self._sizes()
+        sizes = self._listings[0] if fault is RequestFault.STALE and self._listings else self._sizes()
         prefix, folders = f"{folder}/", set[str]()
         for path, size in sizes.items():
             name, _, below = path.removeprefix(prefix).partition("/")
@@ -177,24 +177,24 @@ class MemoryFileSystem:
         with self._lock:
             return {path: len(data) for path, data in self._files.items()}
 
-    def _begin(self, operation: Operation, path: str) -> Fault | None:
+    def _begin(self, operation: Operation, path: str) -> RequestFault | None:
         fault = self.faults(operation, path) if self.faults is not None else None
-        if fault is Fault.FAILED:
+        if fault is RequestFault.FAILED:
             message = f"{path}: {operation} failed\n  Try again."
             raise StorageError(message, path=path, errno=errno.EIO)
         return fault
 
     def _write(self, operation: Operation, path: str, request: Callable[[], None]) -> None:
         fault = self._begin(operation, path)
-        if fault in (Fault.LATE, Fault.ECHOED):
+        if fault in (RequestFault.LATE, RequestFault.ECHOED):
             self._late.append(request)
-        if fault is not Fault.LATE:
+        if fault is not RequestFault.LATE:
             if self.faults is not None:
                 self._listings.append(self._sizes())
             request()
-        if fault is Fault.REPEATED:
+        if fault is RequestFault.REPEATED:
             request()
-        if fault in (Fault.LATE, Fault.LOST):
+        if fault in (RequestFault.LATE, RequestFault.LOST):
             message = f"{path}: {operation} got no reply\n  Check whether it was carried out."
             raise OutcomeUnknownError(message, path=path)
 

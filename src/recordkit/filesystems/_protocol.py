@@ -174,10 +174,10 @@ class FileSystem(Protocol):
 
     Paths are text with `/` between the parts. Folders need no creation: writing `a/b` makes `a`.
 
-    Three kinds of error matter to whoever writes:
+    Writers have to distinguish three kinds of errors:
 
     - `ConflictError`: the condition of a `put` did not hold, and this request has written nothing. The reason may be
-      an earlier try of the same request, for clients repeat requests on their own.
+      an earlier try of the same request, because clients repeat requests on their own.
     - `OutcomeUnknownError`: the reply was lost. The request was carried out, will be later, or never.
     - Any other `StorageError`: the request was not carried out, and will not be.
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from recordkit import _core
 from recordkit.errors import OutcomeUnknownError, StorageError, TargetBusyError
-from recordkit.filesystems import Fault, MemoryFileSystem, RandomFaults
+from recordkit.filesystems import MemoryFileSystem, RandomFaults, RequestFault
 from recordkit.storage.find import reason_left_out
 from recordkit.storage.format import Manifest, Shard
-from recordkit.storage.publish import Change, ManifestLast, PartNumber
+from recordkit.storage.publish import DatasetChange, ManifestLast, PartNumber
 from recordkit.storage.publish._requests import perform, read
 
 if TYPE_CHECKING:
@@ -74,12 +74,12 @@ class SomeFaults(RandomFaults):
     """Faults of some kinds that happen to some requests: so that rare combinations of them are drawn more often."""
 
     def __init__(self, chance: random.Random) -> None:
-        kinds = chance.sample(list(Fault), chance.randrange(1, len(Fault) + 1))
+        kinds = chance.sample(list(RequestFault), chance.randrange(1, len(RequestFault) + 1))
         super().__init__(chance, chance.choice(RATES), kinds)
         self.paths = chance.choice(({MANIFEST}, {REGISTER}, {MANIFEST, REGISTER}, None, None))
         self.is_reading_safe = chance.random() < 0.3
 
-    def __call__(self, operation: Operation, path: str) -> Fault | None:
+    def __call__(self, operation: Operation, path: str) -> RequestFault | None:
         """Return what goes wrong with a request, None if nothing does."""
         if (self.paths is not None and path not in self.paths) or (self.is_reading_safe and operation == "open"):
             return None
@@ -246,7 +246,7 @@ class World:
             operation = {"operation": staged.kind, "arguments": dict(staged.run)}
             manifest = (old or Manifest(None, ())).with_shards(staged.shards, operation)
             try:
-                yield from publisher.publish_steps(Change(TARGET, staged.kind, manifest))
+                yield from publisher.publish_steps(DatasetChange(TARGET, staged.kind, manifest))
             except OutcomeUnknownError:
                 self._tell(writes, "unknown")
                 return

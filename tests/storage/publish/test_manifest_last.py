@@ -17,9 +17,9 @@ from recordkit.errors import (
     TargetBusyError,
     TargetExistsError,
 )
-from recordkit.filesystems import Capabilities, Fault, LocalFileSystem, MemoryFileSystem
+from recordkit.filesystems import Capabilities, LocalFileSystem, MemoryFileSystem, RequestFault
 from recordkit.storage.format import Manifest, Shard
-from recordkit.storage.publish import Change, ManifestLast, PartNumber
+from recordkit.storage.publish import DatasetChange, ManifestLast, PartNumber
 from recordkit.storage.publish._requests import perform
 from tests import chance
 from tests.storage.publish import simulation
@@ -85,7 +85,7 @@ def writing(
 ) -> Steps[None]:
     staged = yield from publisher.claim_steps(target, kind, PartNumber(), run=RUN, resume=resume)
     yield from stage(staged, shards)
-    yield from publisher.publish_steps(Change(target, kind, after(old, staged.shards, kind)))
+    yield from publisher.publish_steps(DatasetChange(target, kind, after(old, staged.shards, kind)))
 
 
 def after(old: Manifest | None, shards: tuple[Shard, ...], kind: str) -> Manifest:
@@ -112,7 +112,7 @@ def is_commit(operation: str, path: str) -> bool:
     return (operation, path) == ("put", MANIFEST)
 
 
-def commit_fails(fault: Fault) -> Callable[[str, str], Fault | None]:
+def commit_fails(fault: RequestFault) -> Callable[[str, str], RequestFault | None]:
     return lambda operation, path: fault if is_commit(operation, path) else None
 
 
@@ -126,7 +126,7 @@ class TestPublishing:
             staged.add(shard, data, index=b"index")
         staged.finish()
         assert MANIFEST not in files.files
-        publisher.publish(Change(TARGET, "create", after(None, publisher.staged(TARGET).shards, "create")))
+        publisher.publish(DatasetChange(TARGET, "create", after(None, publisher.staged(TARGET).shards, "create")))
 
         assert content(files) == data_of(*SHARDS)
         assert all(f"{TARGET}/_recordkit/{shard.name}.rki" in files.files for shard in published(files).shards)
@@ -187,7 +187,7 @@ class TestPublishing:
         with pytest.raises(StorageError, match="1 part of 2 are not finished"):
             publisher.staged(TARGET)
         parts[1].finish()
-        publisher.publish(Change(TARGET, "create", after(None, publisher.staged(TARGET).shards, "create")))
+        publisher.publish(DatasetChange(TARGET, "create", after(None, publisher.staged(TARGET).shards, "create")))
 
         assert content(files) == data_of(SHARDS[1], SHARDS[0])
 
@@ -284,7 +284,7 @@ class TestWhoMayWrite:
         files = MemoryFileSystem()
         publisher = ManifestLast(files)
         publisher.claim(TARGET, "create", PartNumber(), run=RUN).finish()
-        steps = publisher.publish_steps(Change(TARGET, "create", after(None, (), "create")))
+        steps = publisher.publish_steps(DatasetChange(TARGET, "create", after(None, (), "create")))
         request = next(steps)
         while not any("/manifest." in path for path in files.files):
             request = steps.send(request(files))
@@ -308,16 +308,16 @@ class TestWhoMayWrite:
         files.put(MANIFEST, Manifest(None, (), ({"operation": "another"},)).to_json())
 
         with pytest.raises(ConflictError, match="has changed while this was being written"):
-            publisher.publish(Change(TARGET, "append", after(old, staged.shards, "append")))
+            publisher.publish(DatasetChange(TARGET, "append", after(old, staged.shards, "append")))
 
         assert published(files).shards == ()
 
     def test_after_a_failure_the_run_has_to_be_continued(self) -> None:
-        faults: list[Fault] = []
+        faults: list[RequestFault] = []
         files = MemoryFileSystem(lambda *_: faults.pop() if faults else None)
         publisher = ManifestLast(files)
         staged = publisher.claim(TARGET, "create", PartNumber(), run=RUN)
-        faults += [Fault.LATE] * 5
+        faults += [RequestFault.LATE] * 5
 
         with pytest.raises(OutcomeUnknownError):
             staged.add(*SHARDS[0])
@@ -328,7 +328,7 @@ class TestWhoMayWrite:
         while files.late:
             files.deliver()
         again.finish()
-        publisher.publish(Change(TARGET, "create", after(None, again.shards, "create")))
+        publisher.publish(DatasetChange(TARGET, "create", after(None, again.shards, "create")))
 
         assert content(files) == data_of(SHARDS[1])
 
@@ -343,8 +343,10 @@ class TestWhoMayWrite:
 class TestDoubt:
     """The reply to the put of the manifest is lost, in each way."""
 
-    @pytest.mark.parametrize("fault", [Fault.LOST, Fault.LATE, Fault.REPEATED, Fault.ECHOED, Fault.FAILED])
-    def test_one_lost_reply_is_resolved_by_reading(self, fault: Fault) -> None:
+    @pytest.mark.parametrize(
+        "fault", [RequestFault.LOST, RequestFault.LATE, RequestFault.REPEATED, RequestFault.ECHOED, RequestFault.FAILED]
+    )
+    def test_one_lost_reply_is_resolved_by_reading(self, fault: RequestFault) -> None:
         files = MemoryFileSystem()
         left = [fault]
         files.faults = lambda operation, path: left.pop() if left and (operation, path) == ("put", MANIFEST) else None
@@ -357,7 +359,9 @@ class TestDoubt:
         assert content(files) == data_of(*SHARDS)
 
     def test_doubt_that_stays_is_told_and_recover_ends_it(self) -> None:
-        files = MemoryFileSystem(lambda operation, path: Fault.LATE if (operation, path) == ("put", MANIFEST) else None)
+        files = MemoryFileSystem(
+            lambda operation, path: RequestFault.LATE if (operation, path) == ("put", MANIFEST) else None
+        )
         with pytest.raises(OutcomeUnknownError, match=r"recordkit\.recover"):
             write(files)
         assert MANIFEST not in files.files
@@ -371,7 +375,7 @@ class TestDoubt:
         assert not ManifestLast(files).recover(TARGET)
 
     def test_after_plain_failures_the_run_can_be_published_again(self) -> None:
-        files = MemoryFileSystem(commit_fails(Fault.FAILED))
+        files = MemoryFileSystem(commit_fails(RequestFault.FAILED))
         with pytest.raises(StorageError, match="put failed"):
             write(files)
 
@@ -385,7 +389,7 @@ class TestDoubt:
 
     def test_a_run_that_recover_has_finished_is_complete(self) -> None:
         files = MemoryFileSystem(
-            lambda operation, path: Fault.LATE if path == MANIFEST and operation == "put" else None
+            lambda operation, path: RequestFault.LATE if path == MANIFEST and operation == "put" else None
         )
         with pytest.raises(OutcomeUnknownError):
             write(files)
@@ -487,7 +491,7 @@ class TestHostileFiles:
 
     def test_a_lost_copy_of_the_manifest_is_named(self) -> None:
         files = MemoryFileSystem(
-            lambda operation, path: Fault.LATE if path == MANIFEST and operation == "put" else None
+            lambda operation, path: RequestFault.LATE if path == MANIFEST and operation == "put" else None
         )
         with pytest.raises(OutcomeUnknownError):
             write(files)

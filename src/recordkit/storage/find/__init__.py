@@ -1,6 +1,6 @@
 """Find: from what the user names to the files of a dataset."""
 
-from ._address import Published as Published
+from ._address import DatasetFiles as DatasetFiles
 from ._address import find_published as find_published
 from ._locate import Located as Located
 from ._locate import locate as locate

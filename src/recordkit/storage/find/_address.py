@@ -20,7 +20,7 @@ _TRIES: Final = 5
 
 
 @dataclass(frozen=True)
-class Published:
+class DatasetFiles:
     """A dataset at an address.
 
     Attributes:
@@ -40,7 +40,7 @@ class Published:
         return found
 
 
-def find_published(address: str, *, split: str | None = None) -> Published:
+def find_published(address: str, *, split: str | None = None) -> DatasetFiles:
     """Return the dataset at an address, all of its files of one state.
 
     Raises:
@@ -66,7 +66,9 @@ def find_published(address: str, *, split: str | None = None) -> Published:
                 raise StorageError(message, path=address) from error
             continue  # it was replaced meanwhile: read the new one
         pairs = zip(opened, shards, strict=True)
-        return Published(manifest, tuple((file, shard if file.size == shard.bytes else None) for file, shard in pairs))
+        return DatasetFiles(
+            manifest, tuple((file, shard if file.size == shard.bytes else None) for file, shard in pairs)
+        )
     message = f"{address}: the dataset is replaced faster than it can be opened\n  Try again later."
     raise StorageError(message, path=address)
 

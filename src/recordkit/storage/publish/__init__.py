@@ -9,7 +9,7 @@ from ._by_rename import recover as recover
 from ._by_rename import take_back as take_back
 from ._manifest_last import ManifestLast as ManifestLast
 from ._manifest_last import StagedShards as StagedShards
-from ._publisher import Change as Change
+from ._publisher import DatasetChange as DatasetChange
 from ._publisher import PartNumber as PartNumber
 from ._publisher import Publisher as Publisher
 from ._publisher import Staged as Staged

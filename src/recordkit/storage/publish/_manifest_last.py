@@ -4,11 +4,11 @@ A manifest names its shards, and one conditional put of it is the commit. What m
 
 - Two files change: the manifest, and the register of writers (`_register.py`). Both are changed by compare-and-swap
   alone and never removed, and no two states of them have the same bytes. So a request that arrives late fails.
-- Everything else has a name that is used once: it has the token of its writer in it. So nobody overwrites it, and
-  whoever knows that a token is out of use may remove what has it.
-- A writer whose request got no reply reads what is there. It recognises its own manifest by the write id.
-- Before a manifest is put, the register says so, with a copy of it beside: whoever comes after a writer that died puts
-  the same manifest once more. Until that is decided, nobody else writes or removes anything.
+- Every other name contains the token of its writer and is used once. So nobody overwrites such a file, and once a token
+  is out of use, all files with it can be removed.
+- A writer that gets no reply reads the manifest, and recognises its own by the write id.
+- Before a writer puts a manifest, it stores a copy and announces it in the register. If it dies, others put the same
+  manifest once more. Until that is decided, nobody else writes or removes anything.
 
 Each operation is a generator of requests, so that tests can stop one between any two requests. `docs/decisions/` has
 the reasons, and tests/storage/publish/ the laws.
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from recordkit.filesystems import FileSystem, When
 
-    from ._publisher import Change, Kind, PartNumber
+    from ._publisher import DatasetChange, Kind, PartNumber
     from ._requests import Steps
 
 _DECLARED_SHARD: Final = declare.JsonFormat(
@@ -57,8 +57,8 @@ _DECLARED_SHARD: Final = declare.JsonFormat(
 class ManifestLast:
     """The way of publishing for file systems that cannot rename but can put conditionally.
 
-    It takes no part in what a shard holds, nor in when a writer counts as dead: `resume=True` and `discard` say so. A
-    writer that lives nevertheless is refused at its next step.
+    It cannot tell a dead writer from a slow one: `resume=True` and `discard` decide that. A writer that was still alive
+    is refused at its next step.
 
     Args:
         files: The file system.
@@ -82,7 +82,7 @@ class ManifestLast:
         """Return what is ready to be published: see `Publisher.staged`."""
         return perform(self._files, self.staged_steps(target))
 
-    def publish(self, change: Change) -> None:
+    def publish(self, change: DatasetChange) -> None:
         """Make the change visible: see `Publisher.publish`."""
         perform(self._files, self.publish_steps(change))
 
@@ -148,7 +148,7 @@ class ManifestLast:
 
     # --- Publishing
 
-    def publish_steps(self, change: Change) -> Steps[None]:
+    def publish_steps(self, change: DatasetChange) -> Steps[None]:
         """Do what `publish` does."""
         target, write = change.target, self._new_token(16)
         old = yield from _published(target)
@@ -172,7 +172,9 @@ class ManifestLast:
         yield from self._swap(target, begin)
         yield from self._conclude(change, publication, data, old)
 
-    def _conclude(self, change: Change, publication: Publication, data: bytes, old: _Published | None) -> Steps[None]:
+    def _conclude(
+        self, change: DatasetChange, publication: Publication, data: bytes, old: _CurrentManifest | None
+    ) -> Steps[None]:
         target = change.target
         try:
             is_published = yield from _commit(target, publication, data)
@@ -364,7 +366,7 @@ class StagedShards:
 
 
 @dataclass(frozen=True)
-class _Published:
+class _CurrentManifest:
     """A manifest as it is now."""
 
     manifest: Manifest
@@ -372,13 +374,13 @@ class _Published:
     version: str
 
 
-def _published(target: str) -> Steps[_Published | None]:
+def _published(target: str) -> Steps[_CurrentManifest | None]:
     where = manifest_of(target)
     found = yield from read(where)
     if found is None:
         return None
     data, version = found
-    return _Published(Manifest.parse(data, where), _digest(data), version)
+    return _CurrentManifest(Manifest.parse(data, where), _digest(data), version)
 
 
 def _commit(target: str, publication: Publication, data: bytes) -> Steps[bool]:
@@ -433,7 +435,7 @@ def _with_write_id(manifest: Manifest, write: str) -> Manifest:
     return replace(manifest, lineage=(*before, {**last, "write": write}))
 
 
-# --- What is there
+# --- Reading the present state
 
 
 def _register(target: str) -> Steps[Register]:
@@ -459,9 +461,10 @@ def _noted(target: str, register: Register, part: int) -> Steps[tuple[Shard, ...
 
 
 def _clean_up(target: str, replaced: Iterable[Shard] = ()) -> Steps[None]:
-    """Remove what nobody will read.
+    """Remove the files that nobody will read.
 
-    The order matters: what is listed first, and then in neither the register nor the manifest, is out of use for ever.
+    The order matters: a file that is listed, and whose token or shard is found in neither the register nor the manifest
+    afterwards, can never be used again.
     """
     listed: list[str] = []
     for folder in folders_of(target):
@@ -490,10 +493,10 @@ def _digest(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
-# --- What is refused
+# --- Refusals
 
 
-def _check_kind(target: str, kind: Kind, old: _Published | None) -> None:
+def _check_kind(target: str, kind: Kind, old: _CurrentManifest | None) -> None:
     if kind == "create" and old is not None:
         message = f"{target}: there is a dataset under this name already\n  Pass overwrite=True to replace it."
         raise TargetExistsError(message, path=target)
@@ -524,7 +527,7 @@ def _check_free(
         raise TargetBusyError(message, path=target)
 
 
-def _new_shards(change: Change, old: _Published | None) -> tuple[Shard, ...]:
+def _new_shards(change: DatasetChange, old: _CurrentManifest | None) -> tuple[Shard, ...]:
     """Return the shards that a change adds.
 
     Raises:

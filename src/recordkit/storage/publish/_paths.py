@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _SHARD: Final = re.compile(r"_.+-(?P<part>\d{5,})-(?P<number>\d{5,})\.(?P<token>[0-9a-f]{16})\.tfrecord(\.gz)?")
 _NOTE: Final = re.compile(r"\d{5,}-\d{5,}\.(?P<token>[0-9a-f]{16})\.json")
 _COPY: Final = re.compile(r"manifest\.(?P<token>[0-9a-f]{16})\.[0-9a-f]{32}\.json")
-_MOST_BYTES: Final = 245  # so that what is kept beside a shard can have its name with an ending
+_MOST_BYTES: Final = 245  # leaves room for the endings of a shard's index and quarantine
 
 
 def shard_name(shard: Shard, part: int, number: int, token: str) -> str:

@@ -23,8 +23,8 @@ class PartNumber(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Change:
-    """What is to be published.
+class DatasetChange:
+    """A change to publish.
 
     Attributes:
         target: The dataset's folder.
@@ -39,10 +39,10 @@ class Change:
 
 @dataclass(frozen=True)
 class Staged:
-    """What is ready to be published.
+    """The shards of a finished run.
 
     Attributes:
-        kind: What it is for.
+        kind: Whether they make a new dataset, replace one, or continue one.
         run: What was asked for.
         shards: The shards of all parts, in order.
     """
@@ -79,7 +79,7 @@ class Publisher(Protocol):
 
         Args:
             target: The dataset's folder.
-            kind: What is to become of it.
+            kind: Whether to create, overwrite or continue the dataset.
             part: Which part.
             run: What was asked for: a run is resumed only with the same.
             resume: Continue an unfinished run, whose writer is dead.
@@ -91,14 +91,14 @@ class Publisher(Protocol):
         ...
 
     def staged(self, target: str) -> Staged:
-        """Return what is ready to be published.
+        """Return the finished shards of all parts.
 
         Raises:
             StorageError: Some part is not finished.
         """
         ...
 
-    def publish(self, change: Change) -> None:
+    def publish(self, change: DatasetChange) -> None:
         """Make the change visible: all of it, or nothing.
 
         Raises:

@@ -94,7 +94,7 @@ class Register:
         parts: How many parts the run has.
         owners: The writers of all parts, oldest first: of a part, the last one is at work.
         done: How many shards each finished part has.
-        publishing: What is being published; then nobody but those who publish it may do anything.
+        publishing: What is being published. Until that is decided, nobody may do anything else.
         decided: The write ids of the last publications, and whether they succeeded.
     """
 

@@ -68,7 +68,7 @@ def read(path: str) -> Steps[tuple[bytes, str] | None]:
 
 
 def listing(folder: str) -> Steps[list[Entry]]:
-    """Return what is in a folder, as far as a listing tells."""
+    """Return the entries of a folder. They may be out of date."""
     found: list[Entry] = yield from repeat(lambda files: list(files.list(folder)))
     return found
 
