@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recordkit.tools.stats._quantiles import BLOCK, POINTS, Distinct, Moments, Quantiles, TopValues
+from recordkit.tools.stats._counting import Distinct, TopValues
+from recordkit.tools.stats._quantiles import BLOCK, POINTS, Moments, Quantiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable

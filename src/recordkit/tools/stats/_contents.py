@@ -16,7 +16,8 @@ from recordkit import _core, images
 from recordkit.columns import BytesColumn
 from recordkit.errors import CorruptRecordError
 
-from ._quantiles import Distinct, Moments, Quantiles, TopValues, ranks
+from ._counting import Distinct, TopValues
+from ._quantiles import Moments, Quantiles, ranks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

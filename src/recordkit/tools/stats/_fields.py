@@ -11,8 +11,8 @@ from recordkit.columns import Ragged
 from recordkit.errors import SchemaError
 
 from ._contents import NumberStats, ValueSummary, kind_of, most
+from ._counting import TopValues
 from ._neighbours import Neighbours
-from ._quantiles import TopValues
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
