@@ -66,7 +66,7 @@ class Failure(NamedTuple):
     words: str
 
 
-class Change(Protocol):
+class FileChange(Protocol):
     """Makes the new records of one file. Can be pickled, for processes."""
 
     def chunks(self, records: RecordSequence, at: int, failures: list[Failure]) -> Iterator[Chunk]:
@@ -157,7 +157,7 @@ class _Making:
     """Makes any of the new files. Can be pickled, once for all files that a process makes."""
 
     records: RecordSequence
-    change: Change
+    change: FileChange
     run: Run
     compress: bool
     splits: Mapping[str, str]
@@ -179,7 +179,7 @@ class _Making:
 
 def run(
     records: RecordSequence,
-    change: Change,
+    change: FileChange,
     target: Target,
     workers: Workers | Engine,
     *,
