@@ -322,5 +322,5 @@ class TestOurs:
             ours.io.encode_jpeg(picture(), xmp_metadata="x" * 70_000)
 
     def test_other_kinds_of_pictures_are_refused(self) -> None:
-        with pytest.raises(MalformedPayloadError, match="no jpeg and no png"):
+        with pytest.raises(MalformedPayloadError, match="neither jpeg nor png"):
             ours.io.decode_image(b"GIF89a" + bytes(20))
