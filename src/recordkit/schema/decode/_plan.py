@@ -30,21 +30,23 @@ class Plan:
         layouts = list(self._layouts.values())  # a field selected twice counts once
         self._optional = [layout for layout in layouts if layout.field.optional]
         self._decoder = Decoder(_features(layouts), sequence=sequence)
-        self._makers = [(layout.name, layout, self._stands(layout), _maker(layout)) for layout in layouts]
-        self._shaped = [(layout.name, layout.sizes) for _, layout, stands, _ in self._makers if stands and layout.sizes]
+        self._makers = [(layout.name, layout, self._block_of(layout), _maker(layout)) for layout in layouts]
+        self._shaped = [
+            (layout.name, layout.sizes) for _, layout, block_kind, _ in self._makers if block_kind and layout.sizes
+        ]
         self._numbers = self._only_numbers()
         self._row_makers = [
             (layout.name, layout if layout.field.optional else None, self._row_maker(layout)) for layout in layouts
         ]
 
-    def _stands(self, layout: Layout) -> str | None:
+    def _block_of(self, layout: Layout) -> str | None:
         """Return "int64" or "float" if a column is a slice of a decoded block of numbers; None if not."""
         _, kind, _, where = self._decoder.places(1)[layout.name]
         return kind if where is not None and _maker(layout) is not _column else None
 
     def _row_maker(self, layout: Layout) -> Callable[[Decoded, int, str | None], Any]:
         """Return the function that makes a field's value for one record, with shortcuts for common types."""
-        if self._stands(layout):
+        if self._block_of(layout):
             _, kind, _, where = self._decoder.places(1)[layout.name]
             assert where is not None
             if layout.sizes:
@@ -101,10 +103,10 @@ class Plan:
             return Batch(columns, rows, {})
         places = self._decoder.places(rows)
         columns = {
-            name: (ints if stands == "int64" else floats)[places[name][3]]
-            if stands
+            name: (ints if block_kind == "int64" else floats)[places[name][3]]
+            if block_kind
             else partial(make, layout, decoded, first, path)
-            for name, layout, stands, make in self._makers
+            for name, layout, block_kind, make in self._makers
         }
         for name, sizes in self._shaped:
             columns[name] = columns[name].reshape((rows, *sizes))
@@ -118,10 +120,10 @@ class Plan:
     def _only_numbers(self) -> tuple[list[str], list[str], list[str]] | None:
         """Return the names of all fields, of the integers and of the floats, if each is one number stored as such."""
         groups: tuple[list[str], list[str]] = [], []
-        for name, layout, stands, _ in self._makers:
-            if not stands or layout.size != 1 or layout.sizes or layout.field.optional:
+        for name, layout, block_kind, _ in self._makers:
+            if not block_kind or layout.size != 1 or layout.sizes or layout.field.optional:
                 return None
-            groups[0 if stands == "int64" else 1].append(name)
+            groups[0 if block_kind == "int64" else 1].append(name)
         return [name for name, *_ in self._makers], *groups
 
     def _explained(self, error: SchemaError) -> SchemaError:
@@ -190,5 +192,5 @@ def _column(layout: Layout, decoded: Decoded, first: int, path: str | None) -> C
 def _features(layouts: Sequence[Layout]) -> list[Feature]:
     """Return every feature to decode, once; a declared field takes precedence over its use as a shape."""
     own = {layout.name: layout.features[0] for layout in layouts}
-    beside = {feature.name: feature for layout in layouts for feature in layout.features[1:]}
-    return list((beside | own).values())
+    companions = {feature.name: feature for layout in layouts for feature in layout.features[1:]}
+    return list((companions | own).values())
