@@ -1,4 +1,4 @@
-"""Viewer: a local page that shows what is in a dataset. Nothing here writes, and nothing here parses a record.
+"""Viewer: a local web page that shows what is in a dataset. It never writes, and has no parser of its own.
 
 It needs `recordkit[viewer]`. The page in `static/` is served as it is, without a build step.
 """

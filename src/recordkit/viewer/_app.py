@@ -1,4 +1,4 @@
-"""App: what the page can ask for. Every answer is made in a thread; all of them only read."""
+"""App: the HTTP API of the page. Each request runs in a thread, and none of them writes."""
 
 from __future__ import annotations
 
@@ -47,25 +47,25 @@ _MOST_FIELDS: Final = 64  # in one page of records
 _MOST_STATISTICS: Final = 32  # fields at a time
 _FIELDS_AT_ONCE: Final = 200  # of one record, or of the schema
 _HEX: Final = 4096
-_BUDGET: Final = 20.0  # seconds that a scan takes before it asks whether to go on
-_LARGE_AT_ONCE: Final = 2  # pictures that are made small
+_BUDGET: Final = 20.0  # seconds until a scan pauses and asks whether to continue
+_LARGE_AT_ONCE: Final = 2  # thumbnails that are made
 _RAW: Final = "default-src 'none'; sandbox"
 
 
 def viewer_app(view: DatasetView, token: str, *, hosts: Sequence[str] = LOOPBACK, jobs: Jobs | None = None) -> ASGIApp:
-    """Return the app that shows a view.
+    """Return the app that serves a dataset.
 
     Args:
-        view: What to show.
-        token: What every path begins with.
-        hosts: The names under which the server may be called.
-        jobs: Where its background work is kept.
+        view: The dataset to show.
+        token: The first part of every path.
+        hosts: The host names that requests may use.
+        jobs: The background jobs.
     """
     return Guard(_Api(view, jobs or Jobs()).app(), token, hosts)
 
 
 class _Api:
-    """The answers, each a method."""
+    """The API: one method for each route."""
 
     def __init__(self, view: DatasetView, jobs: Jobs) -> None:
         self._view = view
@@ -103,28 +103,28 @@ class _Api:
             HTTPException: _refused,
         }
         app = Starlette(routes=routes, exception_handlers=handlers)
-        app.router.redirect_slashes = False  # an address that is nearly right is wrong, and would lose its token
+        app.router.redirect_slashes = False  # a redirect would lose the token
         return app
 
     # --- The page
 
     def page(self, request: Request) -> Response:
-        """Return a file of the page, by a name that is known."""
+        """Return a static file of the page."""
         path = self._static[request.path_params.get("name", "index.html")]
         return Response(path.read_bytes(), media_type=_TYPES[path.suffix])
 
     # --- The dataset
 
     def overview(self, _: Request) -> Response:
-        """Return what the dataset is."""
+        """Return an overview of the dataset."""
         return JSONResponse(overview(self._view) | {"counting": self._counting.report()})
 
     def files(self, request: Request) -> Response:
-        """Return some of its files."""
+        """Return one page of its files."""
         return JSONResponse(files(self._view, _natural(request, "at"), _FIELDS_AT_ONCE))
 
     def fields(self, request: Request) -> Response:
-        """Return some of its fields, those whose name has a word in it."""
+        """Return one page of the fields whose name contains a word."""
         word, at = request.query_params.get("word", "").lower(), _natural(request, "at")
         schema = self._view.schema
         names = [name for name in schema.names if word in name.lower()] if schema is not None else []
@@ -141,7 +141,7 @@ class _Api:
 
     @cached_property
     def _pictures(self) -> list[str]:
-        """The fields that hold pictures, by their type or by the first record."""
+        """The fields that hold pictures, according to their types or the first record."""
         schema = self._view.schema
         if schema is None:
             return []
@@ -156,17 +156,17 @@ class _Api:
         return boxes_in(self._view.schema, self._pictures)
 
     def _names(self, request: Request) -> list[str]:
-        """The fields that a page shows: those asked for, or pictures first and then the others."""
+        """The fields to show: the requested ones, or pictures first and then the others."""
         if self._view.schema is None:
             return ["payload"]
         known = self._view.schema.names
         asked = [name for name in request.query_params.getlist("field") if name in set(known)][:_MOST_FIELDS]
-        framed = {name for boxes in self._boxes for name in boxes.names}  # they are drawn over the picture
+        framed = {name for boxes in self._boxes for name in boxes.names}  # drawn over the picture
         pictures = self._pictures
         return asked or [*pictures, *(name for name in known if name not in pictures and name not in framed)][:8]
 
     def records(self, request: Request) -> Response:
-        """Return records: from a number on, a random sample, or some that a scan has found."""
+        """Return records: from a given number, a random sample, or the results of a scan."""
         names, count = self._names(request), min(_natural(request, "count", 24), _MOST_ROWS)
         at, total = _natural(request, "at"), self._view.count
         scan = self._scan(request)
@@ -190,7 +190,7 @@ class _Api:
 
     def _sampled(self, seed: str, count: int) -> list[int]:
         total = self._view.count if self._view.count is not None else (self._view.ends or [0])[-1]
-        # A generator of its own, so that an address with a seed shows the same records again.
+        # A generator of its own, so that a URL with a seed always shows the same records.
         return sorted(random.Random(seed).sample(range(total), min(count, total)))
 
     def _row(self, row: Row, names: Sequence[str], limits: CellLimits) -> dict[str, Any]:
@@ -215,7 +215,7 @@ class _Api:
         return JSONResponse(row | facts | where | {"total_fields": len(known), "total": self._view.count})
 
     def _place(self, number: int) -> dict[str, Any]:
-        """Return where a record stands, and how it is laid out."""
+        """Return where a record is in its file, and the layout of its payload."""
         shard, inside = self._counted(number)
         place: dict[str, Any] = {"file": Path(shard.file.name).name, "inside": inside}
         try:
@@ -228,14 +228,18 @@ class _Api:
         return place | sizes | {"compression": shard.file.compression, "layout": layout(chunk)}
 
     def _counted(self, number: int) -> tuple[FileView, int]:
-        """Return where a record is; later, if its file is still gone through to find out."""
+        """Return where a record is.
+
+        Raises:
+            NotCountedError: Its file is still being scanned.
+        """
         shard, inside = self._view.place(number)
         if shard.count is None:
             raise NotCountedError
         return shard, inside
 
     def bytes(self, request: Request) -> Response:
-        """Return some bytes of a record's frame, sound or not."""
+        """Return some bytes of a record's frame, even of a damaged record."""
         at = _natural(request, "at")
         shard, inside = self._counted(request.path_params["number"])
         try:
@@ -244,10 +248,10 @@ class _Api:
             frame = memoryview(_damaged(shard, inside, error)[1])
         return JSONResponse({"at": at, "total": frame.nbytes, "hex": frame[at : at + _HEX].tobytes().hex()})
 
-    # --- Pictures, sounds, and whatever else a value is
+    # --- Values: pictures, sounds and everything else
 
     def _asked(self, request: Request) -> tuple[Any, dict[str, Any], str]:
-        """Return the value that is asked for, and the others of its record that may be needed with it."""
+        """Return the requested value, the values of its record that may be needed with it, and the field."""
         name = request.query_params.get("field", "")
         schema = self._view.schema
         names = [name]
@@ -264,7 +268,7 @@ class _Api:
         return value, values, name
 
     def value(self, request: Request) -> Response:
-        """Return a value as it is: a picture or sound as such, anything else to be saved."""
+        """Return a whole value: pictures and sounds for display, anything else as a download."""
         value, values, name = self._asked(request)
         if isinstance(value, np.ndarray) and _media.sounds_like(name, value):
             return _raw(_media.wav(value, _media.rate_of(values)), "audio/wav")
@@ -274,7 +278,7 @@ class _Api:
         return _raw(data, _media.media_type(data))
 
     def small(self, request: Request) -> Response:
-        """Return a picture small enough to show many of."""
+        """Return a thumbnail of a picture."""
         with self._few:
             value, _, name = self._asked(request)
             made = _media.small_picture(value) if isinstance(value, bytes) else None
@@ -285,7 +289,7 @@ class _Api:
     # --- Jobs
 
     def scan(self, request: Request) -> Response:
-        """Start to filter and sort."""
+        """Start filtering and sorting."""
         asked = request.query_params
         scan = Scan(
             self._view, asked.get("where", ""), asked.get("sort", ""), descending=asked.get("order") == "descending"
@@ -293,7 +297,7 @@ class _Api:
         return JSONResponse({"job": self._jobs.start("scan", scan, _BUDGET)})
 
     def statistics(self, request: Request) -> Response:
-        """Start to look at what fields are like."""
+        """Start computing statistics of fields."""
         schema = self._view.schema
         names = request.query_params.getlist("field")[:_MOST_STATISTICS]
         if schema is None:
@@ -303,11 +307,11 @@ class _Api:
         return JSONResponse({"job": self._jobs.start("statistics", work, _BUDGET)})
 
     def verify(self, _: Request) -> Response:
-        """Start to look at every byte."""
+        """Start verifying every byte."""
         return JSONResponse({"job": self._jobs.start("verify", Verifying(self._view))})
 
     def job(self, request: Request) -> Response:
-        """Return how far a job is."""
+        """Return the progress of a job."""
         job = self._jobs[request.path_params["name"]]
         job.wait(_natural(request, "wait") / 1000 if _natural(request, "wait") <= 2000 else 2)
         return JSONResponse(job.report())
@@ -320,14 +324,14 @@ class _Api:
         return JSONResponse(job.report())
 
     def more(self, request: Request) -> Response:
-        """Go on with a job."""
+        """Continue a job."""
         job = self._jobs[request.path_params["name"]]
         job.more()
         return JSONResponse(job.report())
 
 
 def _damaged(shard: FileView, inside: int, error: CorruptRecordError) -> tuple[int, bytes]:
-    """Return where a record stands that is not sound, and its bytes; none if that cannot be told."""
+    """Return the offset of a damaged record and its bytes; no bytes if it cannot be located."""
     try:
         return shard.damaged_frame(inside, error)
     except (CorruptRecordError, OSError):
@@ -344,7 +348,7 @@ def _natural(request: Request, name: str, default: int = 0) -> int:
 
 
 def _raw(data: bytes, kind: str | None) -> Response:
-    """Return bytes out of a record: as a picture or a sound, or else as a file to save, and never as a page."""
+    """Return bytes of a record: as a picture, a sound or a download, but never as a page."""
     headers = {"content-security-policy": _RAW}
     if kind is None:
         headers["content-disposition"] = 'attachment; filename="value.bin"'
@@ -352,9 +356,9 @@ def _raw(data: bytes, kind: str | None) -> Response:
 
 
 def _refusal(request: Request, status: int, words: str, **more: bool) -> Response:
-    """Return why something cannot be answered.
+    """Return why a request was refused.
 
-    To the page it is an answer like any other: a browser would call it an error of the page's in its console.
+    The page gets status 200, because the browser would log anything else as an error of the page.
     """
     plain = request.url.path.startswith("/api/") and not request.url.path.endswith(("/value", "/small"))
     return JSONResponse({"refused": status, "words": words} | more, 200 if plain else status)

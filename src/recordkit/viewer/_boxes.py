@@ -1,7 +1,7 @@
-"""Boxes: fields that frame things in a picture, told by their names and shapes.
+"""Boxes: fields with bounding boxes, recognized by their names and shapes.
 
-Either one field of four numbers a box, or four fields that end in xmin, xmax, ymin and ymax, as TensorFlow's Object
-Detection API has them.
+Either one field with four numbers for each box, or four fields that end in xmin, xmax, ymin and ymax, as in the Object
+Detection API of TensorFlow.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _MOST: Final = 200
 
 @dataclass(frozen=True)
 class Boxes:
-    """Where the boxes of a picture are.
+    """The fields with the bounding boxes of a picture.
 
     Attributes:
         picture: The field of the picture.
-        fields: One field of four numbers a box, or one for each side in the order ymin, xmin, ymax, xmax.
-        label: A field that names each box; None if there is none.
+        fields: One field with four numbers for each box, or one for each side: ymin, xmin, ymax, xmax.
+        label: The field with the name of each box; None if there is none.
     """
 
     picture: str
@@ -50,7 +50,7 @@ class Boxes:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All fields that are needed."""
+        """All of these fields."""
         return (*self.fields, *([self.label] if self.label else []))
 
     def of(self, values: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -79,7 +79,7 @@ def _joined(sides: Sequence[Any]) -> Any:
 
 
 def _order(boxes: Any) -> str:
-    """Return what four numbers mean: shares of the picture are as TFDS has them, pixels are corners or sizes."""
+    """Guess the order of four numbers: fractions are in the order of TFDS, pixels are corners or sizes."""
     if float(boxes.max()) <= 1.5 and float(boxes.min()) >= -0.5:
         return "yxyx"
     corners = (boxes[:, 2] >= boxes[:, 0]).all() and (boxes[:, 3] >= boxes[:, 1]).all()
@@ -95,7 +95,7 @@ def _words(value: Any) -> list[str]:
 
 
 def boxes_in(schema: Schema | None, pictures: Sequence[str]) -> tuple[Boxes, ...]:
-    """Return the fields of a schema that frame things in its pictures.
+    """Return the fields of a schema with bounding boxes for its pictures.
 
     >>> from recordkit.schema import Schema
     >>> schema = Schema({"image": "jpeg", "objects/bbox": "float32[?,4]", "objects/label": "int64[?]"})

@@ -24,26 +24,26 @@ if TYPE_CHECKING:
     from recordkit.dataset import BatchDecoder, RecordRange
     from recordkit.schema import Schema
 
-_HEAD: Final = 4096  # records that can be shown of a file before it is counted
-_PATIENCE: Final = 0.4  # seconds that a page waits for counting, before it is shown without
+_HEAD: Final = 4096  # records of a file that can be shown before it is counted
+_PATIENCE: Final = 0.4  # seconds that a request waits for counting
 _PAGE: Final = 256
 _PAGE_BYTES: Final = 32 << 20
 _SPAN: Final = 32  # records at each place of a sample
 
 
 class Failed(NamedTuple):
-    """A value that could not be read, and why."""
+    """A value that could not be read, with the error."""
 
     words: str
 
 
 class Row(NamedTuple):
-    """A record as it is shown.
+    """A record to show.
 
     Attributes:
         number: Its number in the dataset.
-        values: By name; `Failed` where one could not be read. None if nothing could be.
-        error: Why nothing could be read.
+        values: The values by field, with `Failed` for unreadable ones; None if the whole record is unreadable.
+        error: Why the record is unreadable.
     """
 
     number: int
@@ -52,14 +52,14 @@ class Row(NamedTuple):
 
 
 class NotCountedError(Exception):
-    """Where this record is will be known when counting has come so far."""
+    """The records before this one have not been counted yet."""
 
 
 class DatasetView:
-    """A dataset that is looked at, in many threads.
+    """The records of a dataset by number. Safe to use from many threads.
 
     Args:
-        where: What `recordkit.open` takes, but for pipes.
+        where: What `recordkit.open` takes, except pipes.
         split: Only this split.
     """
 
@@ -73,7 +73,7 @@ class DatasetView:
             raise StorageError(message)
         self.shards = [FileView(file, self._records.stack) for file in self.dataset.shards]
         self._ready = threading.Condition()
-        self._ends: list[int] | None = None  # when all are known
+        self._ends: list[int] | None = None  # once all are known
         self.problem: str | None = None
         self.schema = self._schema()
 
@@ -84,11 +84,11 @@ class DatasetView:
             self.problem = str(error)
             return None
 
-    # --- How many there are
+    # --- Counting
 
     @property
     def ends(self) -> list[int]:
-        """How many records there are up to the end of each file, as far as that is known."""
+        """The number of records up to the end of each file, for the files counted so far."""
         if self._ends is not None:
             return self._ends
         ends, total = [], 0
@@ -103,7 +103,7 @@ class DatasetView:
 
     @property
     def count(self) -> int | None:
-        """How many records there are; None as long as that is not known."""
+        """How many records there are; None until all files are counted."""
         ends = self.ends
         return (ends[-1] if ends else 0) if len(ends) == len(self.shards) else None
 
@@ -119,17 +119,17 @@ class DatasetView:
         try:
             shard.prepare(step)
         except (RecordKitError, OSError, ValueError) as error:
-            # A file that cannot be read at all is shown with no records, and with the reason.
+            # An unreadable file is shown without records, with the reason.
             shard.tell(Damage.from_error(error, shard.file.name, kind="unreadable"))
             shard.count = 0
         with self._ready:
             self._ready.notify_all()
 
     def place(self, number: int) -> tuple[FileView, int]:
-        """Return the file that a record is in, and the record's number there.
+        """Return the file of a record, and the number of the record in this file.
 
         Raises:
-            NotCountedError: That is not known yet.
+            NotCountedError: The files before it have not been counted yet.
             IndexError: There is no such record.
         """
         ends = self.ends
@@ -143,7 +143,7 @@ class DatasetView:
         return self.shards[at], inside
 
     def _wait_for(self, number: int) -> None:
-        """Give counting a moment to come as far as a record, unless it can be shown without."""
+        """Wait briefly until counting reaches a record, unless it can be shown without that."""
         if number >= self._end + _HEAD and self.count is None:
             with self._ready:
                 self._ready.wait_for(lambda: self.count is not None or self._end > number, _PATIENCE)
@@ -154,23 +154,23 @@ class DatasetView:
 
     @property
     def at_once(self) -> int:
-        """How many records are held in memory at a time: fewer where they are large."""
+        """How many records to read at a time: fewer if they are large."""
         return max(1, min(_PAGE, _PAGE_BYTES // self._records.mean_bytes))
 
-    # --- What is in them
+    # --- Reading by number
 
     def making(self, names: Sequence[str], shard: FileView | None = None) -> BatchDecoder | None:
-        """Return what makes columns of these fields; None if the payloads are no Examples."""
+        """Return the decoder for these fields; None if the payloads are not Examples."""
         if self.schema is None:
             return None
         if shard is not None and shard.walked and self._records.stack:
-            # Which records the layers mean cannot be told behind damage.
+            # After damage the record numbers are uncertain, so overlays cannot be matched to records.
             own = self._records.own_schema
             return None if own is None else ColumnDecoder(own, tuple(name for name in names if name in own.names))
         return self._records.decoder(tuple(names))
 
     def rows(self, numbers: Sequence[int], names: Sequence[str]) -> list[Row]:
-        """Return records by their numbers, in the order given; those that do not exist are left out."""
+        """Return records by number, in the given order; numbers out of range are skipped."""
         self._wait_for(max(numbers, default=0))
         placed: dict[int, tuple[FileView, list[tuple[int, int]]]] = {}
         for number in numbers:
@@ -204,7 +204,7 @@ class DatasetView:
         return [{name: row.get(name) for name in names} for row in batch.rows()]
 
     def _alone(self, shard: FileView, number: int, inside: int, names: Sequence[str], error: Exception) -> Row:
-        """Return a record that cannot be shown as it should be: field by field, if it is sound."""
+        """Return a record that cannot be decoded as a whole: field by field, if its checksums match."""
         try:
             part = shard.one(inside)
         except (RecordKitError, OSError):
@@ -221,12 +221,12 @@ class DatasetView:
             return Row(number, None, str(error))
         return Row(number, values)
 
-    # --- Going through them
+    # --- Reading in order
 
     def batches(self, first: int, names: Sequence[str]) -> Iterator[tuple[Batch, NDArray[np.int64], int]]:
-        """Yield batches of these fields from record `first` on, with the numbers of their records, and how far it is.
+        """Yield batches of these fields from record `first` on, their record numbers, and the next number.
 
-        Records that have other fields than the rest are passed over.
+        Records with other fields than the rest are skipped.
         """
         for at, shard in enumerate(self.shards):
             while shard.count is None:
@@ -250,7 +250,7 @@ class DatasetView:
         yield from _good_rows(making, part, 0, len(part.chunk))
 
     def sampled(self, count: int, names: Sequence[str]) -> Iterator[Batch]:
-        """Yield batches of about `count` records in all, from places spread over what is counted so far."""
+        """Yield batches with about `count` records in total, spread over the records counted so far."""
         with self._ready:
             self._ready.wait_for(lambda: self.count is not None, _PATIENCE)
         total = self._end
@@ -277,7 +277,7 @@ class DatasetView:
 
 
 def batched(numbers: Sequence[int], size: int) -> Iterator[Sequence[int]]:
-    """Yield so many of the numbers at a time."""
+    """Yield the numbers in runs of `size`."""
     for start in range(0, len(numbers), size):
         yield numbers[start : start + size]
 
@@ -296,7 +296,7 @@ def _first_rows(batch: Batch, count: int) -> Batch:
 
 
 def _good_rows(making: BatchDecoder, part: RecordRange, start: int, stop: int) -> Iterator[tuple[Batch, slice]]:
-    """Yield batches of the records [start, stop) of a part, without those that nothing can be made of."""
+    """Yield batches of the records [start, stop) of a part, without those that cannot be decoded."""
     if start == stop:
         return
     try:

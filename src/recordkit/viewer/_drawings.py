@@ -1,4 +1,4 @@
-"""Drawings: arrays as few numbers, enough to draw a line or a picture of them in a given room."""
+"""Drawings: arrays reduced to the few numbers needed to draw them as a line or a picture."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_MOST_LOOKED_AT = 1 << 22  # values of an array whose least and greatest are told
+_MOST_LOOKED_AT = 1 << 22  # values of an array that its minimum and maximum are computed from
 
 
 def plain(array: NDArray[Any]) -> NDArray[Any]:
-    """Return an array as numbers that NumPy computes with: bfloat16 and float16 as float32, times as their counts."""
+    """Return an array as numbers that NumPy can compute with: small floats as float32, times as counts."""
     if array.dtype.kind in "mM":
         numbers = array.astype(np.float64)
         numbers[np.isnat(array)] = np.nan
@@ -27,7 +27,7 @@ def plain(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def summary(array: NDArray[Any]) -> dict[str, Any]:
-    """Return the least, greatest and mean of an array's numbers, and how many are none.
+    """Return the minimum, maximum and mean of an array, and its number of NaNs.
 
     >>> summary(np.array([1.0, np.nan, 3.0]))
     {'min': 1.0, 'max': 3.0, 'mean': 2.0, 'nan': 1}
@@ -41,7 +41,7 @@ def summary(array: NDArray[Any]) -> dict[str, Any]:
 
 
 def line(array: NDArray[Any], points: int) -> list[list[int | None]]:
-    """Return the lows and highs of at most `points` stretches of an array, from 0 for its least to 1000.
+    """Return the lows and highs of at most `points` sections of an array, scaled to 0 to 1000.
 
     >>> line(np.array([0, 5, 10, 5]), 2)
     [[0, 500], [500, 1000]]
@@ -68,8 +68,8 @@ def _range(numbers: NDArray[np.float64]) -> tuple[float, float]:
 def grid(array: NDArray[Any], side: int) -> dict[str, Any] | None:
     """Return an array as a picture of at most `side` points each way; None if it has no rows and columns.
 
-    Colours are as they are, with twice as many points. Of all else, the byte of a point is 0 for none, and from 1 for
-    the least to 255 for the greatest number. Of more dimensions the first entries are taken, and `first` says so.
+    Colours are kept, with twice as many points. Otherwise the byte of a point is 0 for NaN, and 1 (the minimum) to 255
+    (the maximum) for numbers. Of further dimensions only the first entry is drawn, and then `first` is true.
 
     >>> grid(np.array([[0.0, 1.0], [np.nan, 0.5]]), 64)["data"]
     'Af8AgA=='

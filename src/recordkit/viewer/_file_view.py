@@ -1,7 +1,7 @@
-"""Shards: the records of one file that can be shown, numbered from 0, whether the file is sound or not.
+"""FileView: the records of one file by number, even if the file is damaged.
 
-A file whose records an index can tell is read through that. One whose framing is broken is gone through once, and where
-its records stand is remembered, damaged ones included: they have numbers too.
+A file with intact framing is read with its index. A file with broken framing is scanned once, and the offsets of its
+records are kept. Damaged records have numbers too.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 _CHUNKS_KEPT: Final = 4
 _WORTH_AN_INDEX: Final = 32 << 20
 _MOST_DAMAGED: Final = 1 << 20  # bytes of a damaged record that are shown
-_MOST_DAMAGE: Final = 1000  # places of one file that are remembered
+_MOST_DAMAGE: Final = 1000  # in one file, which are kept
 _BLOCKED: Final = 64  # attempts in a row to get past damage
 
 
 class FileView:
-    """One file of a dataset.
+    """The records of one file by number.
 
     Attributes:
         file: The file.
-        count: How many records can be shown; None as long as that is not known.
-        damage: What was found to be wrong so far.
+        count: How many records can be shown; None until they are counted.
+        damage: The damage found so far.
     """
 
     def __init__(self, file: RecordFile, stack: Stack) -> None:
@@ -59,7 +59,7 @@ class FileView:
         return self._stack.deleted(self.file)
 
     def number(self, damage: Damage) -> int:
-        """Return the number in this shard of the record that a damage is about."""
+        """Return the number that the record of a damage is shown under."""
         return living(self._deleted, damage.record)
 
     @cached_property
@@ -72,20 +72,20 @@ class FileView:
 
     @property
     def walked(self) -> bool:
-        """Whether the file's framing is broken, so that what no header frames has no number."""
+        """Whether the framing is broken, so that records were found by scanning the file."""
         return self._walked is not None
 
     def tell(self, damage: Damage) -> None:
-        """Remember that something is wrong."""
+        """Keep a damage."""
         with self._lock:
             if len(self.damage) < _MOST_DAMAGE:
                 self.damage.setdefault((damage.kind, damage.offset), damage)
 
     def prepare(self, step: Callable[[], object] = lambda: None) -> None:
-        """Find out how many records there are, and where.
+        """Count the records, and find their offsets.
 
         Args:
-            step: Called now and then while a damaged file is gone through; may raise to end it.
+            step: Called now and then while a damaged file is scanned; may raise to stop.
         """
         if self.count is not None:
             return
@@ -98,14 +98,14 @@ class FileView:
             return
         if count and self.size >= _WORTH_AN_INDEX:
             with suppress(CorruptRecordError):
-                self.file.fetch_one(0)  # which makes the index, so that the first jump need not
+                self.file.fetch_one(0)  # builds the index now, rather than at the first lookup
         self.count = living(self._deleted, count)
 
     def part(self, numbers: NDArray[np.int64]) -> RecordRange:
-        """Return records by their numbers.
+        """Return records by number.
 
         Raises:
-            CorruptRecordError: One of them is not sound.
+            CorruptRecordError: One of them is damaged.
         """
         if self._walked is not None:
             return RecordRange(self._walked.fetch(numbers.tolist()), self.file.name, None, numbers)
@@ -113,17 +113,17 @@ class FileView:
         return RecordRange(self.file.fetch(inside), self.file.name, self.file, inside)
 
     def one(self, number: int) -> RecordRange:
-        """Return one record, whose chunk tells where it stands in the file."""
+        """Return one record, in a chunk that knows its offset in the file."""
         if self._walked is not None:
             return RecordRange(self._walked.fetch([number]), self.file.name, None, np.array([number]))
         inside = int(physical(self._deleted, number))
         return RecordRange(self.file.fetch_one(inside), self.file.name, self.file, np.array([inside]))
 
     def damaged_frame(self, number: int, error: CorruptRecordError) -> tuple[int, bytes]:
-        """Return where a record of a plain file stands that is not sound, and its bytes as they are.
+        """Return the offset and the bytes of a damaged record of an uncompressed file.
 
         Raises:
-            CorruptRecordError: That cannot be told.
+            CorruptRecordError: It cannot be located.
         """
         if self.walked or self.file.compression is not None or error.offset is None:
             raise error
@@ -134,7 +134,7 @@ class FileView:
         return error.offset, self.file.file.read_at(error.offset, min(end - error.offset, _MOST_DAMAGED))
 
     def first(self, count: int) -> RecordRange | None:
-        """Return the first records of a file that is not counted yet; None if it cannot be done."""
+        """Return the first records of a file that is not counted yet; None if they have overlays."""
         if self._stack:
             return None
         stream, chunks, found = self.file.stream(tell=self.tell), [], 0
@@ -144,7 +144,7 @@ class FileView:
         return RecordRange(_core.join(chunks), self.file.name, None, np.arange(found)) if chunks else None
 
     def parts(self, first: int) -> Iterator[tuple[RecordRange, NDArray[np.int64]]]:
-        """Yield the records from number `first` on, with their numbers, passing over damage."""
+        """Yield the records from number `first` on, with their numbers, skipping damage."""
         if self._walked is not None:
             for chunk in self._walked.chunks(first):
                 numbers = np.arange(chunk.first_record, chunk.first_record + len(chunk))
@@ -162,7 +162,7 @@ class FileView:
             yield part, numbers
 
     def _sound(self, at: int) -> Iterator[Chunk]:
-        """Yield the records from one of the file on; behind one that is not sound, go on by the index."""
+        """Yield the records of the file from `at` on; after a damaged record, continue with the help of the index."""
         blocked, total = 0, self.file.count
         while at < total and blocked < _BLOCKED:
             began = at
@@ -174,38 +174,38 @@ class FileView:
                 return
             except CorruptRecordError as error:
                 self.tell(Damage.from_error(error, self.file.name))
-                if (error.record or 0) < began:  # there is no way to where reading was to go on
+                if (error.record or 0) < began:  # the index does not lead past the damage
                     return
-                # A damaged gzip member has many records, and each would tell the same.
+                # A damaged gzip member has many records, which would all report the same damage.
                 at = max(at, error.record or 0) + (1 << blocked if self.file.compression else 1)
                 blocked += 1
 
 
 class _SoundRun(NamedTuple):
-    """Consecutive sound records: the number of the first, and where it stands."""
+    """Consecutive intact records: the number and the offset of the first."""
 
     first: int
     offset: int
 
 
 class _Walked:
-    """The records of a file whose framing is broken.
+    """The records of a file with broken framing, found by scanning it.
 
     Attributes:
-        count: How many there are, damaged ones included.
+        count: How many there are, including damaged ones.
     """
 
     def __init__(self, file: RecordFile) -> None:
         self._file = file.file.reopened()
         self._compression = file.compression
         self._spans: list[_SoundRun] = []
-        self._damaged: dict[int, Damage] = {}  # by the number of the record
+        self._damaged: dict[int, Damage] = {}  # by record number
         self._recent: OrderedDict[int, Chunk] = OrderedDict()
         self._lock = threading.Lock()
         self.count = 0
 
     def go(self, tell: Callable[[Damage], object], step: Callable[[], object]) -> None:
-        """Go through the file once."""
+        """Scan the file once."""
         for item in walk(self._file, self._compression):
             step()
             if isinstance(item, Damage):
@@ -220,14 +220,14 @@ class _Walked:
     def chunks(self, first: int) -> Iterator[Chunk]:
         """Yield the records from number `first` on."""
         at = int(np.searchsorted([span.first for span in self._spans], first, side="right")) - 1
-        # What comes out of a decompressor can only be gone through from the front.
+        # A compressed file can only be scanned from its start.
         span = self._spans[at] if self._compression is None and at >= 0 else _SoundRun(0, 0)
         for item in walk(self._file, self._compression, offset=span.offset, record=span.first):
             if not isinstance(item, Damage) and item.first_record + len(item) > first:
                 yield item.slice(max(0, first - item.first_record), len(item))
 
     def fetch(self, numbers: list[int]) -> Chunk:
-        """Return records by their numbers."""
+        """Return records by number."""
         picked = [self._one(number) for number in numbers]
         return picked[0] if len(picked) == 1 else _core.join(picked)
 
@@ -245,7 +245,7 @@ class _Walked:
         return found.slice(0, 1)
 
     def _lost(self, number: int) -> CorruptRecordError:
-        """Return the error for a record that is not sound."""
+        """Return the error for a damaged record."""
         path, damage = self._file.name, self._damaged.get(number)
         if damage is None:
             return CorruptRecordError(f"{path}: record {number}: damaged", path=path, record=number, kind="damaged")

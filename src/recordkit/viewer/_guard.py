@@ -1,6 +1,6 @@
-"""Guard: who may ask. Only this machine's own page, under the address that the user was given.
+"""Guard: only the page itself may call the API, under the URL printed for the user.
 
-The token is the first part of every path, so that no cookie is needed, which other servers of this machine would see.
+The token is the first part of every path, because other servers on this machine would see a cookie.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 
-# Nothing but files of ours runs, no text can be made markup, and nothing can be reached but this server.
+# Only our own files run, text cannot become markup, and the page can reach no other server.
 POLICY: Final = "; ".join(
     (
         "default-src 'none'",
@@ -45,12 +45,12 @@ _HEADERS: Final = (
 
 
 class Guard:
-    """Refuses what does not come from the page, before anything else looks at it.
+    """Middleware that refuses requests from anything but the page.
 
     Args:
-        app: What is asked if all is well; it sees the path without the token.
-        token: What the path has to begin with.
-        hosts: The names under which the server may be called.
+        app: The app behind it, which sees paths without the token.
+        token: The required first part of the path.
+        hosts: The host names that requests may use.
     """
 
     def __init__(self, app: ASGIApp, token: str, hosts: Sequence[str]) -> None:
@@ -68,7 +68,7 @@ class Guard:
         refusal, parts = self._refusal(scope), scope["path"].split("/", 2)
         if refusal is not None:
             app: ASGIApp = PlainTextResponse(refusal[1] + "\n", refusal[0])
-        elif len(parts) == 2:  # an address that lost its last letter
+        elif len(parts) == 2:  # the URL without its final slash
             app = RedirectResponse(f"/{self._token}/")
         else:
             app, path = self._app, f"/{parts[2]}"

@@ -1,4 +1,4 @@
-"""Jobs: long work in the background, within a budget, that says how far it is and can be stopped and gone on with."""
+"""Jobs: long work in the background, with a time budget and progress, that can be stopped and continued."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _KEPT: Final = 16
 
 
 class Work(Protocol):
-    """What a job does."""
+    """The work of a job."""
 
     def run(self, tell: Tell) -> None:
-        """Go on from where the last run was ended; `tell` may raise, and its state has to be right before that."""
+        """Continue where the last run ended. `tell` may raise, so save all state before each call."""
 
     def result(self) -> dict[str, Any]:
-        """Return what is known so far."""
+        """Return the result so far."""
 
 
-class _JobEnded(Exception):  # noqa: N818 - it is no error
-    """The budget is used up, or the user has seen enough."""
+class _JobEnded(Exception):  # noqa: N818 - not an error
+    """The budget is used up, or the user stopped the job."""
 
     def __init__(self, state: State) -> None:
         super().__init__(state)
@@ -38,11 +38,11 @@ class _JobEnded(Exception):  # noqa: N818 - it is no error
 
 
 class Job:
-    """A piece of work in a thread of its own.
+    """Work in a thread of its own.
 
     Args:
-        what: One word for it, for the page.
-        work: What to do.
+        what: Its name on the page, one word.
+        work: The work.
         budget: Seconds after which it pauses; None for no limit.
     """
 
@@ -58,7 +58,7 @@ class Job:
         self._lock = threading.Lock()
 
     def start(self) -> None:
-        """Begin."""
+        """Start it."""
         self._thread.start()
 
     def _run(self) -> None:
@@ -82,15 +82,15 @@ class Job:
             raise _JobEnded(state)
 
     def stop(self) -> None:
-        """Ask it to end; it does so at its next step."""
+        """Make it end at its next step."""
         self._stop.set()
 
     def wait(self, seconds: float) -> None:
-        """Wait until it has ended, but no longer than this."""
+        """Wait until it ends, or the time is over."""
         self._thread.join(seconds)
 
     def more(self) -> None:
-        """Go on with it, for one more budget."""
+        """Continue it, with a new budget."""
         with self._lock:
             if self.state not in ("stopped", "paused"):
                 return
@@ -100,15 +100,15 @@ class Job:
         self._thread.start()
 
     def report(self) -> dict[str, Any]:
-        """Return how far it is and what is known, for the page."""
-        state = self.state  # before the result: what was done by then is in it
+        """Return its progress and its result so far, for the page."""
+        state = self.state  # read first, so that the result covers at least this state
         done, total, unit = self._progress
         report = {"what": self.what, "state": state, "done": done, "total": total, "unit": unit, "words": self.words}
         return report | self.work.result()
 
 
 class Jobs:
-    """The jobs of one server. A new one takes the place of those of its kind that still run."""
+    """The jobs of one server. A new job stops the running ones of its kind."""
 
     def __init__(self) -> None:
         self._jobs: OrderedDict[str, Job] = OrderedDict()
@@ -133,7 +133,7 @@ class Jobs:
         return self._jobs[name]
 
     def close(self) -> None:
-        """Stop all, and wait for them a little."""
+        """Stop all jobs, and wait a moment for them."""
         for job in list(self._jobs.values()):
             job.stop()
         for job in list(self._jobs.values()):

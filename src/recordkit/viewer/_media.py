@@ -1,4 +1,4 @@
-"""Media: which byte strings a browser can show or play, told by how they begin, and small pictures of large ones."""
+"""Media: the byte strings that a browser can show or play, recognized by their first bytes; and thumbnails."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from recordkit.errors import RecordKitError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Only these are ever given to a browser as what they are. SVG and HTML can hold scripts: they are bytes like any other.
+# Only these are sent with their own media type. SVG and HTML can hold scripts, so they are sent as plain bytes.
 _SIGNATURES: Final = (
     (0, b"\xff\xd8\xff", "image/jpeg"),
     (0, b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -30,13 +30,13 @@ _SIGNATURES: Final = (
 _AUDIO_NAMES: Final = ("audio", "speech", "wave", "sound")
 _SHORTEST_SOUND: Final = 1000
 _RATE: Final = 16_000
-SMALL_PICTURE: Final = 256 << 10  # bytes that a page full of pictures may have each
-_MOST_PIXELS: Final = 24_000_000  # that are decoded to make a small picture
+SMALL_PICTURE: Final = 256 << 10  # bytes of a picture that is shown without a thumbnail
+_MOST_PIXELS: Final = 24_000_000  # that are decoded for a thumbnail
 _SIDE: Final = 320
 
 
 def media_type(data: bytes) -> str | None:
-    r"""Return what a browser can take a byte string for, None if nothing.
+    r"""Return the media type of a byte string; None if a browser should not show it.
 
     >>> media_type(b"\xff\xd8\xff\xe0..."), media_type(b"<svg onload='...'>")
     ('image/jpeg', None)
@@ -48,7 +48,7 @@ def media_type(data: bytes) -> str | None:
 
 
 def picture_size(data: bytes) -> tuple[int, int, int] | None:
-    """Return height, width and channels of a jpeg or png, None if its header does not tell them."""
+    """Return height, width and channels of a jpeg or png, None if its header does not say."""
     try:
         return images.size(data)
     except (RecordKitError, ValueError):
@@ -56,12 +56,12 @@ def picture_size(data: bytes) -> tuple[int, int, int] | None:
 
 
 def can_be_small(data: bytes, size: tuple[int, int, int] | None) -> bool:
-    """Tell whether `small_picture` has something to return for a picture of this size."""
+    """Tell whether `small_picture` can return a picture of this size."""
     return len(data) <= SMALL_PICTURE or (size is not None and size[0] * size[1] <= _MOST_PIXELS)
 
 
 def small_picture(data: bytes) -> tuple[bytes, str] | None:
-    """Return a picture small enough to show many of, and its media type; None if there is no way to make one."""
+    """Return a thumbnail and its media type; None if none can be made."""
     kind = media_type(data)
     if kind is not None and kind.startswith("image/") and len(data) <= SMALL_PICTURE:
         return data, kind
@@ -76,13 +76,13 @@ def small_picture(data: bytes) -> tuple[bytes, str] | None:
 
 
 def _fewer(pixels: NDArray[Any]) -> NDArray[np.uint8]:
-    """Return a picture of 8 bits with at most 320 pixels a side: means of blocks, so that fine patterns stay calm."""
+    """Return an 8-bit picture with at most 320 pixels a side, averaged over blocks to avoid aliasing."""
     if pixels.dtype == np.uint16:
         pixels = pixels >> 8
     if pixels.ndim == 3:
         pixels = pixels[..., :1] if pixels.shape[2] == 2 else pixels[..., :3]
     step = -(-max(pixels.shape[:2]) // _SIDE)
-    # Four points of each block do: the mean of all of them takes ten times as long.
+    # Four points of each block are enough: averaging all of them takes ten times as long.
     points = [pixels[dy::step, dx::step].astype(np.uint16) for dy in (0, step // 2) for dx in (0, step // 2)]
     height, width = min(point.shape[0] for point in points), min(point.shape[1] for point in points)
     total = sum(point[:height, :width] for point in points)
@@ -90,7 +90,7 @@ def _fewer(pixels: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def sounds_like(name: str, array: NDArray[Any]) -> bool:
-    """Return whether an array is sound, by its name and length.
+    """Tell whether an array is audio, from its name and length.
 
     >>> sounds_like("audio", np.zeros(16000, np.int64)), sounds_like("tokens", np.zeros(16000, np.int64))
     (True, False)
@@ -105,7 +105,7 @@ def sounds_like(name: str, array: NDArray[Any]) -> bool:
 
 
 def rate_of(values: dict[str, Any]) -> int:
-    """Return how many samples of sound a second has, by a field that tells it; 16,000 if there is none."""
+    """Return the sample rate, from a field of the record; 16,000 if there is none."""
     for name, value in values.items():
         if name.rpartition("/")[2].lower() in ("sample_rate", "sampling_rate", "rate", "sr") and np.ndim(value) == 0:
             try:
@@ -116,7 +116,7 @@ def rate_of(values: dict[str, Any]) -> int:
 
 
 def wav(samples: NDArray[Any], rate: int) -> bytes:
-    """Return an array of sound as a WAV file of 16 bits: floats are taken for -1 to 1, whole numbers for samples.
+    """Return audio as a 16-bit WAV file. Floats range from -1 to 1; integers are samples.
 
     >>> wav(np.zeros(8, np.float32), 16_000)[:4]
     b'RIFF'
@@ -124,7 +124,7 @@ def wav(samples: NDArray[Any], rate: int) -> bytes:
     if samples.dtype.kind == "f":
         samples = np.nan_to_num(samples.astype(np.float32), posinf=1, neginf=-1) * 32767
     elif len(samples) and np.abs(samples).max() > 32767:
-        samples = samples >> 16  # of 32 bits
+        samples = samples >> 16  # 32-bit samples
     file = io.BytesIO()
     with wave.open(file, "wb") as sound:
         sound.setnchannels(1)

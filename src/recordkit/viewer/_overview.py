@@ -1,4 +1,4 @@
-"""Overview: what a dataset is, in one answer: sizes, files, damage, and what was done to it."""
+"""Overview: sizes, files, damage and history of a dataset, for the start of the page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_SPOTS: Final = 100
 
 
 def overview(view: DatasetView) -> dict[str, Any]:
-    """Return what a dataset is. Nothing is read for it that is not known already."""
+    """Return an overview of a dataset. It reads no records."""
     summary, shards = view.summary, view.shards
     sizes = [shard.size for shard in shards]
     firsts = [0, *view.ends]
@@ -49,7 +49,7 @@ def overview(view: DatasetView) -> dict[str, Any]:
 
 
 def _compression(shards: list[FileView]) -> str:
-    """Return how the first file is compressed: the others are not opened for it."""
+    """Return the compression of the first file; the others are not opened for this."""
     try:
         return (shards[0].file.compression or "plain") if shards else "plain"
     except (RecordKitError, OSError):
@@ -57,7 +57,7 @@ def _compression(shards: list[FileView]) -> str:
 
 
 def _bars(view: DatasetView, sizes: list[int]) -> list[dict[str, Any]]:
-    """Return the files as bars; where there are very many, several files are one."""
+    """Return the files as bars; if there are very many, several files share a bar."""
     shards, ends = view.shards, view.ends
     step = -(-len(shards) // _MOST_BARS) or 1
     bars = []
@@ -80,7 +80,7 @@ def _bars(view: DatasetView, sizes: list[int]) -> list[dict[str, Any]]:
 
 
 def _spots(shard: FileView, size: int) -> list[float]:
-    """Return where in a file its damage is, from 0 to 1."""
+    """Return where the damage is in a file, from 0 to 1."""
     found = {round(each.offset / max(1, size), 3) for each in list(shard.damage.values()) if not each.raw}
     return sorted(spot for spot in found if spot <= 1)[:_MOST_SPOTS]
 
@@ -96,7 +96,7 @@ def _damage(damage: Damage, number: int | None) -> dict[str, Any]:
 
 
 def files(view: DatasetView, at: int, count: int) -> dict[str, Any]:
-    """Return some of the files, each with what is known of it."""
+    """Return one page of the files."""
     ends = view.ends
     shown = []
     for number, shard in enumerate(view.shards[at : at + count], at):

@@ -1,4 +1,4 @@
-"""Scan: which records a filter takes, and which come first by a field. Work for a job, in bounded memory."""
+"""Scan: the records that match a filter, or come first when sorted by a field. A job in bounded memory."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _KEY_LETTERS: Final = 80
 
 
 class Scan:
-    """Goes through all records, and gathers the numbers of those that are wanted.
+    """Reads all records, and collects the numbers of those that match.
 
     Args:
-        view: What is looked at.
+        view: The dataset.
         where: A filter; empty for all records.
-        sort: The field to order them by; empty for their own order.
-        descending: Whether the greatest come first.
+        sort: The field to sort by; empty for the order of the dataset.
+        descending: Whether the largest come first.
 
     Raises:
-        ValueError: The filter is not in the language.
-        SchemaError: The filter or the order makes no sense for these fields.
+        ValueError: The filter is not a valid expression.
+        SchemaError: The fields cannot be filtered or sorted like this.
     """
 
     def __init__(self, view: DatasetView, where: str = "", sort: str = "", *, descending: bool = False) -> None:
@@ -46,7 +46,7 @@ class Scan:
         if self._where is not None:
             self._where.check(view.schema)
         if sort:
-            view.schema.select(sort)  # which says so in words if there is none
+            view.schema.select(sort)  # raises if there is no such field
         self._names = tuple(dict.fromkeys([*(self._where.names if self._where else ()), *([sort] if sort else ())]))
         self._sort = sort
         self._first = First(_MOST_SORTED, descending=descending) if sort else None
@@ -56,7 +56,7 @@ class Scan:
         self._at = 0
 
     def run(self, tell: Tell) -> None:
-        """Go on through the records."""
+        """Continue through the records."""
         for batch, numbers, at in self._view.batches(self._at, self._names):
             if len(batch):
                 self._take(batch, numbers)
@@ -81,24 +81,24 @@ class Scan:
             self._kept += len(self._pieces[-1])
 
     def numbers(self, start: int, count: int) -> list[int]:
-        """Return some of the records that were found so far."""
+        """Return some of the records found so far."""
         if self._first is not None:
             first: list[int] = self._first.numbers[start : start + count].tolist()
             return first
-        if len(self._pieces) > 1:  # the thread that adds sees the old list or the new one, and both are right
+        if len(self._pieces) > 1:  # the adding thread sees the old or the new list, and both are valid
             pieces = list(self._pieces)
             self._pieces[: len(pieces)] = [np.concatenate(pieces)]
         found: list[int] = self._pieces[0][start : start + count].tolist() if self._pieces else []
         return found
 
     def result(self) -> dict[str, Any]:
-        """Return how many there are, and how many of them can be shown."""
+        """Return how many were found, and how many of them can be shown."""
         shown = len(self._first.numbers) if self._first is not None else self._kept
         return {"found": self.found, "shown": shown, "sort": self._sort}
 
 
 class First:
-    """The records with the least keys, or the greatest; of equal ones those that were met first.
+    """The records with the smallest or the largest keys; of equal keys, the first ones.
 
     >>> first = First(2, descending=True)
     >>> first.add(np.array([5, 9, 7]), np.array([0, 1, 2]))
@@ -114,7 +114,7 @@ class First:
         self.numbers: NDArray[np.int64] = np.empty(0, np.int64)
 
     def add(self, keys: NDArray[Any], numbers: NDArray[np.int64]) -> int:
-        """Take more of them, and return how many had a key at all: NaN is none."""
+        """Add records, and return how many have a key: NaN is not a key."""
         if keys.dtype.kind in "fmM":
             there = ~np.isnan(keys)
             keys, numbers = keys[there], numbers[there]
@@ -125,7 +125,7 @@ class First:
             keys, numbers = keys[better], numbers[better]
         if self._keys is not None:
             keys, numbers = np.concatenate([self._keys, keys]), np.concatenate([self.numbers, numbers])
-        if self._descending:  # twice turned, so that equal ones stay in their order
+        if self._descending:  # reversed twice, so that equal keys keep their order
             order = (len(keys) - 1 - np.argsort(keys[::-1], kind="stable"))[::-1]
         else:
             order = np.argsort(keys, kind="stable")
@@ -134,7 +134,7 @@ class First:
 
 
 def _keys(column: Column, name: str) -> NDArray[Any]:
-    """Return what to order by: numbers and texts as they are, lists and byte strings by their length."""
+    """Return the sort keys: numbers and texts themselves, lists and byte strings by length."""
     if isinstance(column, Ragged):
         return np.diff(column.offsets[0])
     if isinstance(column, BytesColumn):

@@ -1,4 +1,4 @@
-"""Serve: the page on an address of this machine, until the user has seen enough."""
+"""Serve: the web server of the page, on this machine."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _PATIENCE: Final = 10.0
 
 
 class Server:
-    """A viewer that runs in a thread of its own. `start` makes one; closing it ends it.
+    """A viewer that runs in a thread of its own until it is closed. `start` makes one.
 
     Attributes:
-        address: What to open in a browser; whoever knows it can look at the data.
+        address: The URL to open. Anyone who knows it can see the data.
     """
 
     def __init__(self, where: Any, *, host: str, port: int, token: str | None, split: str | None, hosts: Sequence[str]):
@@ -59,10 +59,10 @@ class Server:
     def wait(self) -> None:
         """Wait until it ends."""
         while self._thread.is_alive():
-            self._thread.join(0.2)  # now and then, so that Ctrl-C is heard
+            self._thread.join(0.2)  # in short waits, so that Ctrl-C gets through
 
     def close(self) -> None:
-        """End it, and what it does in the background."""
+        """Stop it and its background jobs."""
         self._jobs.close()
         self._server.should_exit = True
         self._thread.join(_PATIENCE)
@@ -84,15 +84,15 @@ def start(
     split: str | None = None,
     hosts: Sequence[str] = (),
 ) -> Server:
-    """Show a dataset on a page of this machine, and return at once: for notebooks.
+    """Serve a page that shows a dataset, and return at once: for notebooks.
 
     Args:
         where: What `recordkit.open` takes, but for pipes.
-        host: Where to listen. Only this machine can reach the default; others are for those who know what they do.
-        port: The port; 0 for any that is free.
-        token: The secret part of the address; by default a new one each time.
+        host: The address to listen on. Only this machine can reach the default.
+        port: The port; 0 for any free one.
+        token: The secret part of the URL; by default a new one each time.
         split: Only this split of a folder that has several.
-        hosts: More names under which the page may be reached.
+        hosts: More host names that requests may use.
 
     Raises:
         MissingExtraError: Starlette or uvicorn is not installed.
@@ -119,7 +119,7 @@ def serve(
     open_browser: bool = True,
     ready: Callable[[str], object] = print,
 ) -> None:
-    """Show a dataset on a page of this machine, until Ctrl-C.
+    """Serve a page that shows a dataset until Ctrl-C.
 
     Args:
         where: What `recordkit.open` takes, but for pipes.
@@ -129,7 +129,7 @@ def serve(
         split: As for `start`.
         hosts: As for `start`.
         open_browser: Whether to open the page.
-        ready: Is given the address when the page is there.
+        ready: Called with the URL once the page can be opened.
     """
     with (
         suppress(KeyboardInterrupt),
@@ -142,13 +142,13 @@ def serve(
 
 
 def _has_screen() -> bool:
-    """Return whether a browser would be a window; one in the terminal would take it over."""
+    """Tell whether the browser opens a window; a text browser would take over the terminal."""
     return sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
 
 
 def _uvicorn() -> Any:
     try:
-        import starlette  # noqa: F401 - whether it is there
+        import starlette  # noqa: F401 - is it installed?
         import uvicorn
     except ImportError as error:
         what = "recordkit.viewer"

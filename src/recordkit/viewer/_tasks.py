@@ -1,4 +1,4 @@
-"""Works: the other things that jobs do: counting, statistics, and verifying."""
+"""Tasks of background jobs: counting, statistics and verifying."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ class Counting:
         self._view = view
 
     def run(self, tell: Tell) -> None:
-        """Count those that are not counted yet."""
+        """Count the files that have not been counted yet."""
         self._view.prepare(tell)
 
     def result(self) -> dict[str, Any]:
-        """Return how many there are as far as that is known."""
+        """Return the count; None if it is not complete yet."""
         return {"records": self._view.count}
 
 
 class Statistics:
-    """What fields are like: of a sample at once, of all records if that is asked for.
+    """Statistics of fields, of a sample or of all records.
 
     Args:
-        view: What is looked at.
+        view: The dataset.
         names: The fields.
-        whole: Whether to look at all records.
+        whole: Whether to read all records.
     """
 
     def __init__(self, view: DatasetView, names: Sequence[str], *, whole: bool) -> None:
@@ -60,7 +60,7 @@ class Statistics:
         self._lock = threading.Lock()
 
     def run(self, tell: Tell) -> None:
-        """Go on through the records."""
+        """Continue through the records."""
         if not self._whole:
             for batch in self._view.sampled(_SAMPLE, self._names):
                 self._add(batch)
@@ -84,7 +84,7 @@ class Statistics:
                         self._failed[name] = str(error)
 
     def result(self) -> dict[str, Any]:
-        """Return what is known so far of every field."""
+        """Return the statistics so far."""
         with self._lock:
             found = {
                 name: gathered.result().to_dict()["fields"][name]
@@ -95,14 +95,14 @@ class Statistics:
 
 
 class Verifying:
-    """Looks at every byte."""
+    """Verifies every byte."""
 
     def __init__(self, view: DatasetView) -> None:
         self._view = view
         self._report: Verified | None = None
 
     def run(self, tell: Tell) -> None:
-        """Verify all files, from the first on: what was begun cannot be gone on with."""
+        """Verify all files, from the start: verifying cannot be resumed."""
         with progress.reporting(lambda report: tell(report.done, report.total, report.unit)):
             report = tools.verify(self._view.where)
         shards = {shard.file.name: shard for shard in self._view.shards}

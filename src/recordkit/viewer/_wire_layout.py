@@ -1,4 +1,4 @@
-"""Layout: where the features of a payload stand in its bytes."""
+"""Wire layout: where each feature is in the bytes of a payload."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from recordkit import examples
 if TYPE_CHECKING:
     from recordkit.records import Chunk
 
-_MOST_BYTES: Final = 64 << 20  # beyond, looking is not worth the memory
+_MOST_BYTES: Final = 64 << 20  # more is not worth the memory
 
 
 def layout(chunk: Chunk) -> dict[str, Any]:
-    """Return the message that the first record of a chunk holds, and each feature with its place, kind and count.
+    """Return the message type of the first record of a chunk, and the place, kind and count of each feature.
 
     >>> import numpy as np
     >>> packed = examples.encode({"x": examples.Values("int64", np.array([5]), count=1)}, 1)
@@ -37,10 +37,10 @@ def layout(chunk: Chunk) -> dict[str, Any]:
 
 
 def _places(payload: bytes, *, sequence: bool) -> list[tuple[int, str]]:
-    """Return where each entry starts.
+    """Return where each feature starts.
 
-    Messages that follow each other merge, so in a payload that stands twice every entry of the second is there already,
-    and the core tells where.
+    Concatenated messages merge, so in the payload written twice every feature of the second copy repeats a name, and
+    the core reports where.
     """
     found = examples.lint([payload + payload], sequence=sequence)
     again = [each for each in found if each.kind == "repeated_name" and each.byte >= len(payload)]
@@ -53,6 +53,6 @@ def _facts(facts: examples.FeatureFacts) -> dict[str, Any]:
 
 
 def _notes(payload: bytes, message: str) -> list[str]:
-    """Return what TensorFlow would read otherwise."""
+    """Return what TensorFlow would read differently."""
     found = examples.lint([payload], sequence=message == "SequenceExample")
     return [str(finding).partition(": ")[2] for finding in found[:20]]
