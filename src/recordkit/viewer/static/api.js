@@ -1,4 +1,4 @@
-// Asking the server. Addresses are relative, and so carry the token of the page's own.
+// Requests to the server. URLs are relative, so they contain the token of the page's URL.
 
 export class Refusal extends Error {
   constructor(status, answer) {
@@ -37,7 +37,7 @@ export const valueAddress = (number, field, item, small) =>
   address(`record/${number}/${small ? "small" : "value"}`, { field, item });
 export const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
 
-// Asks again while something that will be known later is not known yet.
+// Repeats a request until the answer is known.
 export async function patiently(asking, going) {
   for (;;) {
     try {
@@ -49,7 +49,7 @@ export async function patiently(asking, going) {
   }
 }
 
-// Follows a job to its end; `shown` is given each report, `going` tells whether anyone still looks.
+// Follows a job to its end. `shown` gets each report; `going` tells whether the view is still open.
 export async function follow(job, shown, going) {
   for (let wait = 60; going(); wait = 500) {
     const report = await get(`jobs/${job}`, { wait });

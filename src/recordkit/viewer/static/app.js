@@ -1,4 +1,4 @@
-// The page: which view is shown, the line of files above it, keys, light and dark. The address says all of it.
+// The page: the current view, the ruler of files, keys and the theme. The URL holds the whole state.
 
 import { get, pause } from "./api.js";
 import { isPicture } from "./cells.js";
@@ -9,11 +9,11 @@ import * as record from "./record.js";
 import * as records from "./records.js";
 
 const main = $("main");
-let shown = 0; // the number of the view, so that answers to an older one are not drawn
+let shown = 0; // counts views, so that late answers to an older one are dropped
 let waiting = 0;
-let marked = []; // on the line of files
+let marked = []; // on the ruler
 
-// --- Addresses
+// --- URLs
 
 function parsed() {
   const [path, text] = location.hash.replace(/^#\/?/, "").split("?");
@@ -128,7 +128,7 @@ function ruler() {
       segment.append(tick);
     }
     segment.style.flexGrow = String(Math.max(bar.bytes, whole / 2000, 1));
-    // Where in a file one clicks is where one goes.
+    // A click jumps to that place of the file.
     segment.addEventListener("click", (event) => {
       if (bar.records === null || !event.detail) return;
       event.preventDefault();
@@ -153,7 +153,7 @@ function ruler() {
   mark(marked);
 }
 
-// Shows on the line of files where the records are that one looks at: stretches of numbers, each from one up to another.
+// Marks the visible records on the ruler: ranges of numbers, each from a first up to a last.
 function mark(spots) {
   marked = spots;
   const { bars, bytes: whole } = app.overview;
@@ -200,7 +200,7 @@ function turnTheme() {
   try {
     localStorage.setItem("recordkit-theme", root.dataset.theme);
   } catch {
-    // It is kept for this page only.
+    // The theme then lasts for this page only.
   }
   say(`${root.dataset.theme} theme`);
 }

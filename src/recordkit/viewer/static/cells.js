@@ -1,4 +1,4 @@
-// Cells: one value as an element, small in a page of records or large in a record of its own.
+// Cells: one value as an element, small in a list of records or large on the page of one record.
 
 import { valueAddress } from "./api.js";
 import { bytes, count, h, short } from "./dom.js";
@@ -12,7 +12,7 @@ function range(cell) {
   return `${short(cell.min, 4)} to ${short(cell.max, 4)}${nan}`;
 }
 
-// Whether a value is what a card is a card of: a picture, or an array that is one by its colours or its name.
+// Whether a value is the picture of a card: a picture, or an array that is one according to its colours or name.
 export const isPicture = (cell, field) =>
   cell.k === "picture" ||
   (cell.k === "grid" &&

@@ -1,4 +1,4 @@
-// Elements and words. Nothing here makes markup of text: every string becomes a text node or a plain attribute.
+// Elements and texts. Text never becomes markup: every string is a text node or a plain attribute.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -7,7 +7,7 @@ function fill(element, props, kids) {
     if (value === null || value === undefined || value === false) continue;
     if (typeof value === "function") element.addEventListener(name, value);
     else if (name === "value") element.value = value;
-    else if (name.startsWith("on") || name === "style") throw new Error(`no attribute of ours: ${name}`);
+    else if (name.startsWith("on") || name === "style") throw new Error(`attribute not allowed: ${name}`);
     else element.setAttribute(name, value === true ? "" : value);
   }
   for (const kid of kids.flat(Infinity)) {
@@ -35,7 +35,7 @@ export function bytes(size) {
   return plural(size, "byte");
 }
 
-// A number for people: a few digits, whole ones with commas. Texts, which are exact, stay as they are.
+// A number for people: a few digits, integers with commas. Exact numbers are texts, and unchanged.
 export function short(value, digits = 5) {
   if (value === null || value === undefined) return "";
   if (typeof value !== "number") return String(value);
@@ -52,7 +52,7 @@ export const share = (part, whole) => {
   return percent === 0 || percent === 100 ? `${percent}%` : percent < 0.1 ? "<0.1%" : `${percent.toFixed(1)}%`;
 };
 
-// Said to those who do not see the page.
+// Announced by screen readers.
 export function say(words) {
   if ($("said").textContent !== words) $("said").textContent = words;
 }

@@ -2,7 +2,7 @@
 
 import { count, h, short, svg } from "./dom.js";
 
-// From dark blue over green to yellow: even steps of lightness, and told apart without seeing red or green.
+// From dark blue over green to yellow, in even steps of lightness that colour-blind people can tell apart.
 const STOPS = [
   [35, 23, 61],
   [49, 62, 116],
@@ -41,7 +41,7 @@ export function grid(cell, label) {
   return canvas;
 }
 
-// The band between the lows and highs of an array, in pieces where there is no number.
+// The band between the lows and highs of an array, with gaps at NaN.
 export function line(cell, label) {
   const width = cell.lows.length;
   const pieces = [];

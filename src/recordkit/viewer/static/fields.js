@@ -1,4 +1,4 @@
-// Fields: what every one of them is like, by a sample at first, by all records if one wants.
+// Fields: statistics of each field, from a sample first and from all records on request.
 
 import { follow, get, post } from "./api.js";
 import { bytes, count, h, plural, say, share, short } from "./dom.js";

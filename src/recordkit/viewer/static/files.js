@@ -1,9 +1,9 @@
-// Files: what the dataset is made of, and whether it is sound.
+// Files: the files of the dataset and their damage.
 
 import { follow, get, post } from "./api.js";
 import { bytes, count, h, plural, say } from "./dom.js";
 
-let verified = ""; // the job, so that coming back shows what was found
+let verified = ""; // the last job, to show its findings again
 
 export async function show(app, main, query, going) {
   const status = h("div", { class: "scan-line" });

@@ -1,4 +1,4 @@
-// One record in full: its values, where it stands in its file, how it is laid out, and its bytes.
+// One whole record: its values, its place in its file, its layout and its bytes.
 
 import { get, patiently } from "./api.js";
 import { cellOf, pictureOf } from "./cells.js";
@@ -7,7 +7,7 @@ import { BOX_ORDERS } from "./draw.js";
 import { state as list } from "./records.js";
 
 const LINE = 16;
-let order = ""; // of the numbers of a box, as the user has said
+let order = ""; // of the numbers of a box, as chosen by the user
 
 export function step(by) {
   const page = list.page;

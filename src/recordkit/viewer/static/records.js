@@ -1,4 +1,4 @@
-// Records: a page of them, as cards or as a table; filtered, sorted, sampled.
+// Records: one page of records, as cards or a table; filtered, sorted or sampled.
 
 import { follow, get, patiently, post } from "./api.js";
 import { cellOf, isPicture, pictureOf } from "./cells.js";
@@ -6,7 +6,7 @@ import { $, count, h, plural, say } from "./dom.js";
 
 const CARDS = 24;
 const ROWS = 40;
-const scans = new Map(); // the job of each filter and order, so that paging does not start it anew
+const scans = new Map(); // the job of each filter and order, so that paging does not restart it
 
 export const state = { page: null, last: "#/records" };
 
@@ -23,7 +23,7 @@ async function scanOf(query) {
   return { key, job: scans.get(key) };
 }
 
-// --- The line of controls
+// --- The toolbar
 
 function toolbar(app, query) {
   const { go, overview } = app;
@@ -155,7 +155,7 @@ function chooser(app, query) {
   const details = h(
     "details",
     { class: "chooser" },
-    // Before it opens: once it has, boxes may already be clicked.
+    // Before it opens: once open, boxes may be clicked at once.
     h("summary", { click: () => details.open || check() }, "Fields"),
     h(
       "form",
@@ -275,7 +275,7 @@ function list(page, query) {
       );
 }
 
-// --- What is shown, and how far a scan is
+// --- Position and progress
 
 function shownWords(page, query) {
   const first = query.at || 0;
@@ -370,7 +370,7 @@ function pager(app, page, query) {
 
 export async function show(app, main, query, going) {
   query = { as: app.hasPictures ? "cards" : "table", ...query, at: Number(query.at) || 0 };
-  const focused = document.activeElement?.id; // which is drawn anew
+  const focused = document.activeElement?.id; // it is about to be redrawn
   const status = h("div", { class: "scan-line", hidden: true });
   const body = h("div", { class: "records-body", "aria-busy": "true" });
   const foot = h("div", { class: "foot" });

@@ -1,4 +1,4 @@
-// Before the page is drawn, so that it does not flash: the theme that was chosen last, if any was.
+// Sets the last chosen theme before the page is drawn, so that it does not flash.
 "use strict";
 try {
   const chosen = localStorage.getItem("recordkit-theme");
