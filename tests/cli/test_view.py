@@ -56,8 +56,8 @@ class TestView:
             done = run("view", "data", "--port", number, "--no-browser")
 
         assert (done.status, done.out) == (2, "")
-        assert done.err.startswith(f"error: 127.0.0.1:{number}: cannot be listened on: Address already in use")
-        assert done.err.endswith("\n  Take another --port, or 0 for any.\n")
+        assert done.err.startswith(f"error: 127.0.0.1:{number}: cannot listen here: Address already in use")
+        assert done.err.endswith("\n  Choose another --port, or 0 for any.\n")
 
     def test_what_is_not_there_is_two_lines(self, tmp_path: Path) -> None:
         command = [sys.executable, "-m", "recordkit", "view", str(tmp_path / "nothing"), "--no-browser"]

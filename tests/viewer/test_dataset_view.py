@@ -207,7 +207,7 @@ class TestOtherPayloads:
         ]
 
     def test_pipe_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        with pytest.raises(StorageError, match="a pipe is read once"):
+        with pytest.raises(StorageError, match="a pipe cannot be viewed"):
             DatasetView("-")
 
     def test_empty_file_has_no_records(self, tmp_path: Path) -> None:

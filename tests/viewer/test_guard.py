@@ -195,7 +195,7 @@ class TestWhatCanBeHad:
 class TestServing:
     def test_taken_port_is_said_in_words(self, tmp_path: Path) -> None:
         datasets.plain(tmp_path / "a.tfrecord")
-        with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(StorageError, match="Take another port="):
+        with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(StorageError, match="Choose another port="):
             viewer.start(tmp_path / "a.tfrecord", port=taken.getsockname()[1])
 
     def test_token_can_be_given(self, tmp_path: Path) -> None:

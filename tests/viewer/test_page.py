@@ -204,8 +204,8 @@ class TestFilterAndSort:
         expect(page.locator(".scan-line")).to_contain_text("60 records sorted")
         loaded(page)
         least = numbers(page)
-        page.get_by_role("button", name="Least first; turn around").click()
-        expect(page.get_by_role("button", name="Greatest first; turn around")).to_be_visible()
+        page.get_by_role("button", name="Smallest first; reverse").click()
+        expect(page.get_by_role("button", name="Largest first; reverse")).to_be_visible()
         loaded(page)
 
         assert least == sorted(scores, key=scores.__getitem__)[:24]
@@ -214,7 +214,7 @@ class TestFilterAndSort:
     def test_nothing_found_is_said(self, tab: Tabs, shown: Server) -> None:
         page = tab(shown).show("records?where=label+%3E+99")
 
-        expect(page.locator(".records-body")).to_have_text("No record fits.")
+        expect(page.locator(".records-body")).to_have_text("No record matches.")
 
     def test_budget_is_kept_and_can_be_renewed(
         self, tab: Tabs, serve: Serve, evening: Path, monkeypatch: pytest.MonkeyPatch
@@ -226,7 +226,7 @@ class TestFilterAndSort:
 
         while "paused" in line.inner_text():
             with page.expect_response(re.compile("api/records")):
-                page.get_by_role("button", name="Go on").click()
+                page.get_by_role("button", name="Continue").click()
             expect(page.locator("#main")).to_have_attribute("aria-busy", "false")
 
         expect(line).to_contain_text("60 records found")
@@ -296,7 +296,7 @@ class TestOneRecord:
         page = tab(shown).show("record/7")
         before = page.locator("rect.box").first.get_attribute("x")
 
-        page.get_by_label("What the four numbers of a box mean").select_option("xyxy")
+        page.get_by_label("Order of the four numbers of a box").select_option("xyxy")
 
         assert page.locator("rect.box").first.get_attribute("x") != before
 
@@ -320,7 +320,7 @@ class TestFields:
         page = tab(serve(datasets.plain(tmp_path / "a.tfrecord", 9000))).show("fields")
         expect(page.locator("#main")).to_contain_text("From a sample of 4,096 records")
 
-        page.get_by_role("button", name="Look at all records").click()
+        page.get_by_role("button", name="Read all records").click()
 
         expect(page.locator("#main")).to_contain_text("From 9,000 of 9,000 records")
         expect(page.locator(".field-card").first).to_contain_text("8,999")
@@ -366,7 +366,7 @@ class TestOtherDatasets:
         expect(page.locator("#facts")).to_contain_text("1 damaged place")
         page.locator(".card.broken a").click()
         expect(page.locator("#main pre.failed")).to_contain_text("record 50 at byte")
-        expect(page.locator(".wire")).to_contain_text("these are its bytes as they are")
+        expect(page.locator(".wire")).to_contain_text("these are its raw bytes")
         expect(page.locator(".dump-line").first).to_be_visible()
 
     def test_broken_framing_shows_the_rest(self, tab: Tabs, serve: Serve, tmp_path: Path) -> None:
@@ -462,7 +462,7 @@ class TestForEveryone:
         loaded(page)
 
         page.keyboard.press("?")
-        expect(page.get_by_role("dialog")).to_contain_text("go to a record by its number")
+        expect(page.get_by_role("dialog")).to_contain_text("go to a record by number")
         page.keyboard.press("Escape")
 
         expect(page.get_by_role("dialog")).to_have_count(0)

@@ -369,7 +369,7 @@ def _said(request: Request, error: Exception) -> Response:
 
 
 def _not_there(request: Request, _: Exception) -> Response:
-    return _refusal(request, 404, "there is no such thing here")
+    return _refusal(request, 404, "not found")
 
 
 def _later(request: Request, _: Exception) -> Response:

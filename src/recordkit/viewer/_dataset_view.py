@@ -69,7 +69,7 @@ class DatasetView:
         self._records = self.dataset.sequence
         self.summary = summarize(self.dataset)
         if self.summary.bytes is None:
-            message = f"{self.summary.name}: a pipe is read once, and cannot be looked around in\n  Save it to a file."
+            message = f"{self.summary.name}: a pipe cannot be viewed: it can be read only once\n  Save it to a file."
             raise StorageError(message)
         self.shards = [FileView(file, self._records.stack) for file in self.dataset.shards]
         self._ready = threading.Condition()

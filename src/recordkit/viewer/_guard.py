@@ -78,19 +78,19 @@ class Guard:
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
         headers = {key.lower(): value.decode("latin-1") for key, value in scope["headers"]}
         if scope["method"] not in ("GET", "HEAD", "POST"):
-            return 405, "this server is only read from"
+            return 405, "only GET, HEAD and POST are allowed"
         host = headers.get(b"host", "").lower()
         if not self._is_ours(host, scope):
-            return 421, "this is not a name of this server"
+            return 421, "unknown host name"
         origin = headers.get(b"origin")
         if origin is not None and origin.lower() != f"http://{host}":
-            return 403, "another page may not ask this server"
+            return 403, "requests from other pages are refused"
         navigating = scope["method"] == "GET" and headers.get(b"sec-fetch-mode") == "navigate"
         if headers.get(b"sec-fetch-site", "none") not in ("same-origin", "none") and not navigating:
-            return 403, "another page may not ask this server"
+            return 403, "requests from other pages are refused"
         token = scope["path"].split("/", 2)[1]
         if not secrets.compare_digest(token.encode(), self._token.encode()):
-            return 403, "the address lacks its token: open the one that was printed when the viewer was started"
+            return 403, "the URL lacks its token: open the URL that was printed when the viewer started"
         return None
 
     def _is_ours(self, host: str, scope: Scope) -> bool:

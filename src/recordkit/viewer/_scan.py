@@ -39,7 +39,7 @@ class Scan:
 
     def __init__(self, view: DatasetView, where: str = "", sort: str = "", *, descending: bool = False) -> None:
         if view.schema is None:
-            message = "these records have no fields, and so cannot be filtered or sorted"
+            message = "these records have no fields to filter or sort by"
             raise SchemaError(message)
         self._view = view
         self._where = Expression(where) if where.strip() else None
@@ -153,5 +153,5 @@ def _keys(column: Column, name: str) -> NDArray[Any]:
 
 
 def _no_order(name: str) -> NDArray[Any]:
-    message = f"{name}: arrays of a fixed shape have no order"
+    message = f"{name}: cannot sort by arrays of a fixed shape"
     raise SchemaError(message, field=name)

@@ -161,5 +161,5 @@ def _listening(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family)
     except OSError as error:
-        message = f"{host}:{port}: cannot be listened on: {error.strerror}\n  Take another port=, or 0 for any."
+        message = f"{host}:{port}: cannot listen here: {error.strerror}\n  Choose another port=, or 0 for any."
         raise StorageError(message, errno=error.errno) from None

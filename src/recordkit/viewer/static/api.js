@@ -24,7 +24,7 @@ async function ask(method, path, query) {
   try {
     response = await fetch(address(path, query), { method, cache: "no-store" });
   } catch {
-    throw new Refusal(0, { words: "the viewer does not answer: was it stopped?" });
+    throw new Refusal(0, { words: "the viewer does not respond: was it stopped?" });
   }
   const answer = await response.json().catch(() => ({}));
   if (!response.ok || answer.refused) throw new Refusal(answer.refused || response.status, answer);

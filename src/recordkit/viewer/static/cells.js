@@ -135,7 +135,7 @@ const makers = {
   ],
   grid: (cell, number, field) => [
     draw.grid(cell, `${field}: ${shapeWords(cell)}, ${range(cell)}`),
-    h("small", null, `${shapeWords(cell)} · ${range(cell)}${cell.first ? " · the first is drawn" : ""}`),
+    h("small", null, `${shapeWords(cell)} · ${range(cell)}${cell.first ? " · first entry shown" : ""}`),
   ],
   list: (cell, number, field, options) =>
     cell.count ? list(cell, number, field, options) : h("i", { class: "missing" }, "no values"),

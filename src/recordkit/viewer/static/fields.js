@@ -30,7 +30,7 @@ export async function show(app, main, query, going) {
   }
   if (app.overview.fields === null) {
     body.replaceChildren(
-      h("p", { class: "notice" }, app.overview.problem || "These payloads are no Examples, and so have no fields."),
+      h("p", { class: "notice" }, app.overview.problem || "These payloads are not Examples, so they have no fields."),
     );
     return;
   }
@@ -49,7 +49,7 @@ export async function show(app, main, query, going) {
     at += shown.length;
     more.hidden = at >= found.total;
     more.textContent = `Show more of ${plural(found.total, "field")}`;
-    if (!shown.length) body.replaceChildren(h("p", { class: "notice" }, "No field has this in its name."));
+    if (!shown.length) body.replaceChildren(h("p", { class: "notice" }, "No field name contains this."));
     else await look(app, shown, cards, false, status, going);
   };
   more.addEventListener("click", next);
@@ -60,7 +60,7 @@ export async function show(app, main, query, going) {
   }
 }
 
-const heading = (field) => h("h3", null, field.name, " ", h("small", null, field.type, field.steps ? " a step" : ""));
+const heading = (field) => h("h3", null, field.name, " ", h("small", null, field.type, field.steps ? " per step" : ""));
 
 async function look(app, fields, cards, whole, status, going) {
   const { job } = await post("statistics", { field: fields.map((field) => field.name), whole: whole ? "yes" : "" });
@@ -104,15 +104,15 @@ function statusOf(report, job, all, more) {
       h("progress", {
         max: 1,
         value: report.total ? report.done / report.total : 0,
-        "aria-label": "How far the records were looked at",
+        "aria-label": "Progress",
       }),
     );
   if (report.state === "running" && report.whole)
     parts.push(h("button", { type: "button", id: "stop", click: () => post(`jobs/${job}/stop`) }, "Stop"));
   else if (report.whole && (report.state === "paused" || report.state === "stopped"))
-    parts.push(h("button", { type: "button", click: more }, "Go on"));
+    parts.push(h("button", { type: "button", click: more }, "Continue"));
   else if (!report.whole && report.state === "done" && all)
-    parts.push(h("button", { type: "button", id: "all", click: all }, "Look at all records"));
+    parts.push(h("button", { type: "button", id: "all", click: all }, "Read all records"));
   return parts;
 }
 
@@ -137,14 +137,14 @@ function facts(found, sampled) {
   if (found.nan) pairs.push(["NaN", `${count(found.nan)} (${share(found.nan, found.values)})`]);
   if (found.inf) pairs.push(["infinite", count(found.inf)]);
   if (found.zeros) pairs.push(["zeros", share(found.zeros, found.values)]);
-  if (found.bad_pictures) pairs.push(["no picture", count(found.bad_pictures)]);
+  if (found.bad_pictures) pairs.push(["not a picture", count(found.bad_pictures)]);
   if (found.min !== null && found.min !== undefined)
     pairs.push(
-      ["least", short(found.min)],
+      ["min", short(found.min)],
       ["median", short(found.quantiles["0.5"])],
       ["mean", short(found.mean)],
-      ["greatest", short(found.max)],
-      ["deviation", short(found.std)],
+      ["max", short(found.max)],
+      ["std", short(found.std)],
     );
   return h(
     "dl",
@@ -170,7 +170,7 @@ function charts(found) {
   else if (found.samples.length)
     made.push(
       chart(
-        "such as",
+        "examples",
         h(
           "ul",
           { class: "samples" },
@@ -191,12 +191,12 @@ function charts(found) {
     );
   if (found.lengths && found.lengths.histogram && found.lengths.min !== found.lengths.max)
     made.push(
-      chart("values a record", histogram(found.lengths.histogram, described("lengths", found.lengths.histogram))),
+      chart("values per record", histogram(found.lengths.histogram, described("lengths", found.lengths.histogram))),
     );
   if (found.sizes && found.sizes.histogram && found.sizes.min !== found.sizes.max)
     made.push(
       chart(
-        "bytes a value",
+        "bytes per value",
         histogram(found.sizes.histogram, described("sizes", found.sizes.histogram, bytes), (size) =>
           bytes(Math.round(size)),
         ),

@@ -54,7 +54,7 @@ export async function show(app, main, query, going) {
             h("progress", {
               max: 1,
               value: report.total ? report.done / report.total : 0,
-              "aria-label": "How much is verified",
+              "aria-label": "Progress",
             }),
             h("span", null, `Verifying: ${bytes(report.done)}${report.total ? ` of ${bytes(report.total)}` : ""}`),
             h("button", { type: "button", id: "stop", click: () => post(`jobs/${verified}/stop`) }, "Stop"),
@@ -65,7 +65,7 @@ export async function show(app, main, query, going) {
               ? report.headline
               : report.state === "failed"
                 ? report.words
-                : "Verifying was stopped";
+                : "Verification was stopped";
           status.replaceChildren(
             h("span", { class: report.state === "done" ? (report.ok ? "fine" : "failed") : null }, words),
             check,
@@ -158,7 +158,7 @@ function row(file) {
       "td",
       null,
       file.damage ? h("span", { class: "failed" }, plural(file.damage, "place")) : "",
-      file.walked ? h("small", null, " broken framing: bytes that no header frames have no number") : "",
+      file.walked ? h("small", null, " broken framing: bytes without a valid header have no record number") : "",
     ),
   );
 }

@@ -61,17 +61,17 @@ function steps(record, number) {
     "div",
     { class: "steps" },
     h("a", { class: "button", id: "back", href: list.last }, "All records"),
-    link(step(-1), "← Before", "previous", number === 0),
+    link(step(-1), "← Previous", "previous", number === 0),
     link(step(1), "Next →", "next", last),
   );
 }
 
 function place(record) {
-  const parts = [record.file, `number ${count(record.inside)} there`];
+  const parts = [record.file, `record ${count(record.inside)} in this file`];
   if (record.offset !== undefined)
     parts.push(
       `${record.compression ? "uncompressed byte" : "byte"} ${count(record.offset)}`,
-      `${bytes(record.bytes)} framed`,
+      `${bytes(record.bytes)} with framing`,
     );
   return h("p", { class: "place" }, parts.join(" · "));
 }
@@ -112,7 +112,7 @@ function valueOf(app, record, field, cell, number) {
   return h(
     "div",
     { class: `value is-${cell.k}` },
-    h("dt", null, field.name, " ", h("small", null, field.type || "", field.steps ? " a step" : "")),
+    h("dt", null, field.name, " ", h("small", null, field.type || "", field.steps ? " per step" : "")),
     content,
   );
 }
@@ -132,7 +132,7 @@ function orders(boxes, fill) {
   const select = h(
     "select",
     {
-      "aria-label": "What the four numbers of a box mean",
+      "aria-label": "Order of the four numbers of a box",
       change: () => {
         order = select.value;
         fill();
@@ -154,7 +154,7 @@ function wire(record, number) {
   const sound = layout.message !== "damaged";
   const parts = [
     { name: "length", from: 0, to: 8, about: sound ? count(record.payload) : "" },
-    { name: "checksum of it", from: 8, to: 12 },
+    { name: "length checksum", from: 8, to: 12 },
     ...features.map((each, i) => ({
       name: each.name,
       from: 12 + each.byte,
@@ -162,7 +162,7 @@ function wire(record, number) {
       tint: i % 6,
       about: about(each),
     })),
-    ...(sound ? [{ name: "checksum of the payload", from: 12 + record.payload, to: 16 + record.payload }] : []),
+    ...(sound ? [{ name: "payload checksum", from: 12 + record.payload, to: 16 + record.payload }] : []),
   ];
   const dump = h("pre", {
     class: "dump",
@@ -212,19 +212,19 @@ function wire(record, number) {
       h(
         "tr",
         null,
-        ["part", "holds", "at byte", "bytes"].map((each) => h("th", { scope: "col" }, each)),
+        ["part", "content", "offset", "bytes"].map((each) => h("th", { scope: "col" }, each)),
       ),
     ),
     h("tbody", null, shown.map(row)),
   );
   load(0, null).catch((error) => dump.replaceChildren(error.message));
   const message = !sound
-    ? "The record is damaged: these are its bytes as they are"
+    ? "The record is damaged; these are its raw bytes"
     : layout.message === "other"
-      ? "The payload is no Example"
+      ? "The payload is not an Example"
       : `The payload is ${layout.message === "Example" ? "an Example" : "a SequenceExample"}`;
   return [
-    h("h3", null, "On the wire"),
+    h("h3", null, "Bytes"),
     h(
       "p",
       { class: "place" },

@@ -120,7 +120,7 @@ function sorting(app, query) {
       "aria-label": "Sort by a field",
       change: () => app.go({ ...query, sort: select.value, at: 0, seed: "" }),
     },
-    h("option", { value: "" }, "In order"),
+    h("option", { value: "" }, "Dataset order"),
     app.fieldNames.map((name) => h("option", { value: name, selected: query.sort === name }, `By ${name}`)),
   );
   const down = query.order === "descending";
@@ -130,8 +130,8 @@ function sorting(app, query) {
       type: "button",
       class: "quiet",
       hidden: !query.sort,
-      title: down ? "Greatest first" : "Least first",
-      "aria-label": down ? "Greatest first; turn around" : "Least first; turn around",
+      title: down ? "Largest first" : "Smallest first",
+      "aria-label": down ? "Largest first; reverse" : "Smallest first; reverse",
       click: () => app.go({ ...query, order: down ? "" : "descending", at: 0 }),
     },
     down ? "↓" : "↑",
@@ -263,7 +263,7 @@ function list(page, query) {
       page.scan
         ? page.scan.state === "running"
           ? "Nothing found so far."
-          : "No record fits."
+          : "No record matches."
         : "There are no records.",
     );
   return query.as === "table"
@@ -319,7 +319,7 @@ function scanLine(app, page, query, job) {
                 app.again();
               },
             },
-            "Go on",
+            "Continue",
           )
         : null;
   const clear = h(
@@ -332,7 +332,7 @@ function scanLine(app, page, query, job) {
     h("progress", {
       max: 1,
       value: scan.state === "done" ? 1 : done,
-      "aria-label": "How far the records were looked at",
+      "aria-label": "Progress",
     }),
     h("span", { class: scan.state === "failed" ? "failed" : null }, words + cut + ended),
     button,
@@ -361,7 +361,7 @@ function pager(app, page, query) {
     "div",
     { class: "pager", role: "group", "aria-label": "Pages" },
     step(0, "First", "first", at === 0),
-    step(at - size, "← Before", "previous", at === 0),
+    step(at - size, "← Previous", "previous", at === 0),
     h("span", { class: "shown" }, shownWords(page, query)),
     step(at + size, "Next →", "next", at + size > last + size - 1 || at >= last || !page.rows.length),
     step(last, "Last", "last", !Number.isFinite(last) || at >= last),
