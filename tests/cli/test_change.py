@@ -54,7 +54,7 @@ class TestAdd:
 
         assert (done.status, done.err) == (0, "")
         assert done.out == (
-            "double: 6 records, beside the records, which were not touched\n  train/_recordkit/overlays/0001-double\n"
+            "double: 6 records, in an overlay; no file was rewritten\n  train/_recordkit/overlays/0001-double\n"
         )
         assert rk.open(train)[:]["double"].tolist() == [0, 2, 4, 6, 8, 10]
         assert [path.read_bytes() for path in sorted(Path(train).glob("*.tfrecord"))] == before
@@ -67,7 +67,7 @@ class TestAdd:
         done = run("add", train, *words)
         again = run("add", train, *words)
 
-        assert (done.status, done.out) == (0, "double: 6 records, into new files\n  new\n")
+        assert (done.status, done.out) == (0, "double: 6 records, in new files\n  new\n")
         assert rk.open("new", overlays=False)[:]["double"].tolist() == [0, 2, 4, 6, 8, 10]
         assert again.status == 2
         assert again.err.endswith(
@@ -103,9 +103,9 @@ class TestAdd:
         failure = {"record": 0, "words": "ZeroDivisionError: integer division or modulo by zero"}
         assert done.status == 1
         assert done.out == (
-            "inverse: 6 records, beside the records, which were not touched\n"
+            "inverse: 6 records, in an overlay; no file was rewritten\n"
             "  train/_recordkit/overlays/0001-inverse\n"
-            "  1 value could not be made, and stayed missing:\n"
+            "  1 value could not be computed and stayed missing:\n"
             f"    record 0: {failure['words']}\n"
         )
         assert (found["records"], found["fields"], found["failures"]) == (6, ["inverse"], [failure])
@@ -144,11 +144,17 @@ class TestAdd:
             (["x=no.py:f", "--type", "int64"], "no.py: there is no such file\n  Write FILE.py:FUNCTION, or MODULE:"),
             (["x=math:nothing", "--type", "int64"], "math: there is no function 'nothing'\n  It has: acos, "),
             (["x=no_such_module:f", "--type", "int64"], "no_such_module: this module cannot be imported: ModuleNot"),
-            (["x=words", "--type", "int64"], "words: this names no function\n  Write FILE.py:FUNCTION, or MODULE:"),
-            (["x=math:sqrt"], "x: what type does the function return?\n  Pass --type int64, for example.\n"),
-            (["x"], "x: where do its values come from?\n  Write x=FILE.py:FUNCTION, or pass --join or --value.\n"),
+            (
+                ["x=words", "--type", "int64"],
+                "words: this is not the name of a function\n  Write FILE.py:",
+            ),
+            (
+                ["x=math:sqrt"],
+                "x: the type of the function's values is missing\n  Pass --type, for example --type int64.\n",
+            ),
+            (["x"], "x: its values have no source\n  Write x=FILE.py:FUNCTION, or pass --join or --value.\n"),
             (["x=math:sqrt", "--value", "1"], "x=math:sqrt: --join and --value need the name of the field alone\n"),
-            (["x", "--join", "a.csv"], "--join needs the key that table and records have in common\n  Pass --on"),
+            (["x", "--join", "a.csv"], "--join needs the key field of the records and the table\n  Pass --on"),
             (["x=no.npy"], "no.npy: there is no such file\n"),
             (["label", "--value", "1"], "label: train has a field label already\n  To replace it: --replace.\n"),
             (["x", "--value", "1", "--out", "a", "--overlay", "b"], "--out bakes the fields into new files, --overlay"),
@@ -168,8 +174,7 @@ class TestDrop:
 
         assert (done.status, done.err) == (0, "")
         assert done.out == (
-            "image, tokens: 6 records, no longer seen; the files were not touched\n"
-            "  train/_recordkit/overlays/0001-hidden\n"
+            "image, tokens: 6 records, hidden; no file was rewritten\n  train/_recordkit/overlays/0001-hidden\n"
         )
         assert names(train) == ("id", "label", "caption", "point", "depth")
 
@@ -195,10 +200,10 @@ class TestRename:
 
     def test_wants_pairs_and_a_target(self, run: Callable[..., Done], train: str) -> None:
         assert run("rename", train, "label", "--out", "new").err == (
-            "error: label: expected OLD=NEW\n  Such as image/encoded=image.\n"
+            "error: label: expected OLD=NEW\n  For example: image/encoded=image.\n"
         )
         assert run("rename", train, "label=y").err == (
-            "error: the following arguments are required: --out\n  How it is used: recordkit rename --help\n"
+            "error: the following arguments are required: --out\n  Usage: recordkit rename --help\n"
         )
 
 
@@ -208,14 +213,14 @@ class TestDelete:
 
         assert (done.status, done.err) == (0, "")
         assert done.out == (
-            "2 records deleted, 4 left; the files were not touched\n  train/_recordkit/overlays/0001-deleted\n"
+            "2 records deleted, 4 left; no file was rewritten\n  train/_recordkit/overlays/0001-deleted\n"
         )
         assert rk.open(train)[:]["id"].tolist() == [1, 2, 4, 5]
 
     def test_says_so_where_no_record_is_meant(self, run: Callable[..., Done], train: str) -> None:
         done = run("delete", train, "--where", "label > 5")
 
-        assert (done.status, done.out) == (0, "no record is so: all 6 are left\n  train\n")
+        assert (done.status, done.out) == (0, "no record matches: all 6 are left\n  train\n")
 
 
 class TestFilter:
@@ -265,7 +270,7 @@ class TestAppend:
         [
             (b'{"id": "one"}', "-, line 2: id: expected int64, found other text\n"),
             (b'{"di": 1}', "-, line 2: di: "),
-            (b"{id: 1}", "-, line 2: this is no JSON: Expecting property name"),
+            (b"{id: 1}", "-, line 2: invalid JSON: Expecting property name"),
             (b"[1]", "-, line 2: expected an object, found list\n"),
         ],
     )
@@ -287,7 +292,7 @@ class TestAppend:
 
         assert done.status == 1
         assert done.out == (
-            "1 record appended, 2 in all\n  data\n  1 row did not fit: recordkit.quarantined('data') has them\n"
+            "1 record appended, 2 in all\n  data\n  1 row did not match the schema: see recordkit.quarantined('data')\n"
         )
 
     def test_dataset_that_is_not_there_is_no_place_to_append_to(self, run: Callable[..., Done]) -> None:

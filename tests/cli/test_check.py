@@ -20,7 +20,7 @@ REPORT = """\
 1 file, 4 sound records, 135 bytes: 1 file not sound
   bad.tfrecord: damaged, 4 sound records in 135 bytes
     record 2 at byte 54: the payload or its checksum is damaged
-To keep what is sound: recordkit repair bad.tfrecord
+Recover the intact records: recordkit repair bad.tfrecord
 """
 
 
@@ -48,7 +48,9 @@ class TestVerify:
 
         done = run("verify", damaged, "more.tfrecord")
 
-        assert done.out.splitlines()[-1] == ("To keep what is sound: recordkit repair bad.tfrecord  # and 1 more file")
+        assert done.out.splitlines()[-1] == (
+            "Recover the intact records: recordkit repair bad.tfrecord  # and 1 more file"
+        )
 
     def test_looks_into_payloads_where_asked_to(self, run: Callable[..., Done]) -> None:
         picture = images.encode(__import__("numpy").zeros((64, 64, 3), "uint8"), "jpeg")

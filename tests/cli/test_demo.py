@@ -29,7 +29,7 @@ class TestDemo:
 
         assert (done.status, done.err) == (0, "")
         assert "pip install 'recordkit[images]'" in done.out
-        assert "Was every record seen once? yes" in done.out
+        assert "Was every record seen exactly once? yes" in done.out
 
     def test_keeps_what_it_made_in_the_place_of_an_earlier_one(self, run: Callable[..., Done], tmp_path: Path) -> None:
         (tmp_path / "demo").mkdir()
@@ -59,7 +59,7 @@ class TestDemo:
             os.killpg(process.pid, signal.SIGINT)
             _, err = process.communicate(timeout=60)
 
-        assert (process.returncode, err) == (130, "interrupted; nothing is half-made\n")
+        assert (process.returncode, err) == (130, "interrupted; nothing is half-written\n")
 
     def test_a_folder_of_someone_else_is_left_alone(self, run: Callable[..., Done], tmp_path: Path) -> None:
         (tmp_path / "mine").write_text("")
@@ -67,7 +67,7 @@ class TestDemo:
         done = run("demo", str(tmp_path))
 
         assert (done.status, done.out) == (2, "")
-        assert done.err.endswith("is there, and not from an earlier demo\n  Name a folder that is new or empty.\n")
+        assert done.err.endswith("already exists, and is not from an earlier demo\n  Choose a new or empty folder.\n")
         assert (tmp_path / "mine").exists()
 
 

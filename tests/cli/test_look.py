@@ -31,8 +31,8 @@ train
   size        1.71 KB in 2 files, 828 bytes to 881 bytes each
   compression none
   message     Example
-  a record is 254 bytes to 284 bytes, median 267 bytes
-  schema      as it was written
+  record size 254 bytes to 284 bytes, median 267 bytes
+  schema      written with the dataset
 
 """
 
@@ -79,8 +79,8 @@ class TestInfo:
             "  size        135 bytes in 1 file\n"
             "  compression none\n"
             "  message     text\n"
-            "  a record is 11 bytes\n"
-            "  looked at   the first records of 1 file, 4 in all\n"
+            "  record size 11 bytes\n"
+            "  sampled     the first records of 1 file, 4 in all\n"
             "\n"
             "  first payload: payload-000\n"
             "\n"
@@ -95,7 +95,7 @@ class TestInfo:
         done = run("info", train)
 
         assert "\n  records     5\n" in done.out
-        assert "\n  changes     added double; hidden image; 1 record deleted (beside the records)\n" in done.out
+        assert "\n  changes     added double; hidden image; 1 record deleted (in overlays)\n" in done.out
         assert "\ndouble   int64                  0 to 8  " in done.out
         assert "image    png" not in done.out
 
@@ -106,7 +106,7 @@ class TestInfo:
 
         assert (done.status, done.err) == (0, "")
         assert "\n  records     6\n  compression gzip\n  message     Example\n" in done.out
-        assert "\n  schema      told from the records\n" in done.out
+        assert "\n  schema      inferred from the records\n" in done.out
 
     def test_json_has_all_of_it(self, run: Callable[..., Done], train: str) -> None:
         found = json.loads(run("info", train, "--json").out)
@@ -137,7 +137,7 @@ class TestInfo:
         assert done.out == (
             "a.tfrecord\n  records     0\n  size        0 bytes in 1 file\n  compression none\n"
             "  message     none: there is no record\n\n"
-            "advice  1 of 1 files is empty: was a writer killed before it began?\n"
+            "advice  1 of 1 files is empty: was a writer killed before its first record?\n"
         )
 
 
@@ -197,7 +197,7 @@ class TestAdvice:
 
         (found,) = self.advice(run("info", "small"))
 
-        assert found.startswith("20 files of 31 bytes: opening so many costs more than reading them.")
+        assert found.startswith("20 files of 31 bytes: opening them takes longer than reading them.")
 
     def test_shards_too_large(self, run: Callable[..., Done], monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(_advice, "_LARGE", 3000)
@@ -205,7 +205,7 @@ class TestAdvice:
 
         (found,) = self.advice(run("info", "large.tfrecord"))
 
-        assert found.startswith("The largest file is 3.1 KB: it cannot be shared out")
+        assert found.startswith("The largest file is 3.1 KB: it cannot be split")
 
 
 class TestHead:
@@ -339,15 +339,15 @@ class TestCat:
         done = on_terminal("cat", damaged, "--raw")
 
         assert done.status == 2
-        assert done.bare == ("error: these are bytes, and would upset the terminal\n  Send them to a file or a pipe.\n")
+        assert done.bare == ("error: binary output would garble the terminal\n  Redirect it to a file or a pipe.\n")
 
     def test_payloads_without_fields_are_refused(self, run: Callable[..., Done], damaged: str) -> None:
         done = run("cat", damaged)
 
         assert (done.status, done.out) == (2, "")
         assert done.err == (
-            "error: bad.tfrecord: these payloads are no Examples, and have no fields to show\n"
-            "  recordkit cat --raw writes them as they are; recordkit info says what they look like.\n"
+            "error: bad.tfrecord: these payloads are not Examples, so they have no fields\n"
+            "  recordkit cat --raw prints them unchanged; recordkit info says what they look like.\n"
         )
 
 
@@ -392,7 +392,7 @@ class TestSchema:
             "tokens   int64[?]\n"
             "point    float32[2]\n"
             "depth    float64[?,?]\n"
-            "7 fields, as it was written\n"
+            "7 fields, written with the dataset\n"
         )
 
     def test_as_python_is_a_program(self, run: Callable[..., Done], train: str) -> None:

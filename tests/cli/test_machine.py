@@ -42,7 +42,7 @@ class TestBench:
         done = run("bench", "-")
 
         assert (done.status, done.out) == (2, "")
-        assert done.err == "error: -: a pipe is read once, and cannot be measured\n  Give a file or a folder.\n"
+        assert done.err == "error: -: a pipe cannot be measured: it can be read only once\n  Pass a file or a folder.\n"
 
 
 class TestDoctor:
@@ -75,8 +75,8 @@ class TestDoctor:
 
         assert done.status == 1
         first, second = json.loads(done.out)["problems"]
-        assert first.startswith("checksums take the portable path")
-        assert second.startswith(f"{tmp_path / 'file'} cannot be written to")
+        assert first.startswith("checksums use the portable path")
+        assert second.startswith(f"{tmp_path / 'file'} is not writable")
 
 
 class TestCompletion:

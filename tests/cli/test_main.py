@@ -38,8 +38,9 @@ class TestHelp:
         assert done.out == (
             "TFRecord as a dataset format you can trust.\n\nusage: recordkit COMMAND PATH ...\n\n"
             f"{listed}\n\n"
-            "recordkit COMMAND --help shows how a command is used, with examples.\n"
-            "Status: 0 all is well, 1 something was found, 2 wrong use. NO_COLOR=1 turns colours off.\n"
+            "recordkit COMMAND --help explains a command, with examples.\n"
+            "Exit status: 0 all is well, 1 something was found, 2 wrong usage.\n"
+            "NO_COLOR=1 turns colours off.\n"
         )
 
     def test_every_file_of_a_command_is_listed(self) -> None:
@@ -79,14 +80,14 @@ class TestWrongUse:
         done = run("count", "a.tfrecord", "--fiels")
 
         assert (done.status, done.out) == (2, "")
-        assert done.err == "error: unrecognized arguments: --fiels\n  How it is used: recordkit count --help\n"
+        assert done.err == "error: unrecognized arguments: --fiels\n  Usage: recordkit count --help\n"
 
     def test_number_that_is_none_is_refused(self, run: Callable[..., Done]) -> None:
         done = run("head", "a.tfrecord", "-n", "many")
 
         assert done.status == 2
         assert done.err == (
-            "error: argument -n: expected a number from 0 up, found 'many'\n  How it is used: recordkit head --help\n"
+            "error: argument -n: expected a number from 0 up, found 'many'\n  Usage: recordkit head --help\n"
         )
 
     def test_path_that_is_not_there_is_named_with_what_is(self, run: Callable[..., Done], train: str) -> None:
@@ -119,12 +120,10 @@ class TestWrongUse:
             "error": {
                 "type": "WrongUse",
                 "message": "the following arguments are required: PATH",
-                "advice": "How it is used: recordkit count --help",
+                "advice": "Usage: recordkit count --help",
             }
         }
-        assert done.err == (
-            "error: the following arguments are required: PATH\n  How it is used: recordkit count --help\n"
-        )
+        assert done.err == ("error: the following arguments are required: PATH\n  Usage: recordkit count --help\n")
 
     def test_error_is_red_on_a_terminal(self, on_terminal: Callable[..., Done]) -> None:
         done = on_terminal("nothing")
@@ -230,6 +229,6 @@ class TestFromOutside:
             out, err = process.communicate(timeout=60)
 
         assert (process.returncode, out) == (130, "")
-        assert err == "interrupted; nothing is half-made\n  The same command goes on where it was.\n"
+        assert err == "interrupted; nothing is half-written\n  Run the same command again to resume.\n"
         assert not (tmp_path / "new").exists()
         assert len(rk.open(tmp_path / "data")) == 6000

@@ -46,8 +46,8 @@ data
   size        294 bytes in 1 file
   compression none
   message     Example
-  a record is 33 bytes
-  schema      as it was written
+  record size 33 bytes
+  schema      written with the dataset
 
 field  type     values    histogram
 a      int64    0 to 5    ██████
@@ -57,7 +57,7 @@ b      float64  0 to 2.5  █ █ ██  ██
     "head data -n 2": (0, "record 0\n  a  0\n  b  0\nrecord 1\n  a  1\n  b  0.5\n"),
     "cat data --take 2": (0, '{"a": 0, "b": 0.0}\n{"a": 1, "b": 0.5}\n'),
     "count data": (0, "6\n"),
-    "schema data": (0, "field  type\na      int64\nb      float64\n2 fields, as it was written\n"),
+    "schema data": (0, "field  type\na      int64\nb      float64\n2 fields, written with the dataset\n"),
     "stats data": (
         0,
         """\
@@ -78,7 +78,7 @@ b      float64        0         6    0       1  2.5  1.25  0.8539  █ █ █�
 1 file, 3 sound records, 120 bytes: 1 file not sound
   bad.tfrecord: damaged, 3 sound records in 120 bytes
     record 1 at byte 30: the payload or its checksum is damaged
-To keep what is sound: recordkit repair bad.tfrecord
+Recover the intact records: recordkit repair bad.tfrecord
 """,
     ),
     "repair bad.tfrecord -o new.tfrecord": (
@@ -91,13 +91,13 @@ bad.tfrecord: 3 records recovered, now in new.tfrecord
     ),
     "add data c=values.npy": (
         0,
-        "c: 6 records, beside the records, which were not touched\n  data/_recordkit/overlays/0001-c\n",
+        "c: 6 records, in an overlay; no file was rewritten\n  data/_recordkit/overlays/0001-c\n",
     ),
-    "drop data b --out new": (0, "b: 6 records, left out of new files\n  new\n"),
+    "drop data b --out new": (0, "b: 6 records, not in the new files\n  new\n"),
     "rename data b=c --out new": (0, "b is now c: 6 records in new files\n  new\n"),
     "delete data --where a==3": (
         0,
-        "1 record deleted, 5 left; the files were not touched\n  data/_recordkit/overlays/0001-deleted\n",
+        "1 record deleted, 5 left; no file was rewritten\n  data/_recordkit/overlays/0001-deleted\n",
     ),
     "filter data --where a<3 --out new": (0, "3 records of 6 (50.0%) in new files\n  new\n"),
     "bake data --out new": (0, "6 records in new files\n  new\n"),
@@ -157,7 +157,7 @@ complete -c recordkit -f -a '(__recordkit)'
     "demo d --pictures 600": (
         0,
         """\
-1. 600 pictures are written in shards; the program is killed on the way
+1. 600 pictures are written in shards, and the writer is killed halfway
   rk.Schema({
       "image": "jpeg",
       "id":  "int64",
@@ -165,14 +165,14 @@ complete -c recordkit -f -a '(__recordkit)'
       "name":  "string",
       "box":  "float32[4]",
   })
-  kill -9 behind picture 350. Is there half a dataset under the name train? no
-  The same again goes on behind picture N, the last in a finished shard:
+  kill -9 after picture 350. Is there a partial dataset under the name train? no
+  The same program resumes after picture N, the last one in a complete shard:
   train: 600 records in 6 files, SIZE
 
-2. Every byte is checked: two checksums a record, the manifest, the indexes
+2. Every byte is checked: two checksums per record, the manifest, the indexes
   6 files, 600 sound records, SIZE: all is sound
 
-3. A copy is damaged: one bit flips in a shard, and another loses its end
+3. A copy is damaged: one bit flips in a shard, and another shard is truncated
   6 files, 598 sound records, SIZE: 2 files not sound
     damaged/train-00000-of-00006.tfrecord: damaged, 99 sound records in SIZE
       record N at byte N: the payload or its checksum is damaged
@@ -180,35 +180,35 @@ complete -c recordkit -f -a '(__recordkit)'
     damaged/train-00001-of-00006.tfrecord: damaged, 99 sound records in SIZE
       record N at byte N: a record was begun here, and the file ends before it does
       the manifest says 100 records, but 99 are sound
-  damaged/train-00000-of-00006.tfrecord: 99 records rescued, SIZE lost
-  damaged/train-00001-of-00006.tfrecord: 99 records rescued, SIZE lost
-  Are the rescued files sound? yes
+  damaged/train-00000-of-00006.tfrecord: 99 records recovered, SIZE lost
+  damaged/train-00001-of-00006.tfrecord: 99 records recovered, SIZE lost
+  Are the recovered files sound? yes
 
-4. A field is added to records that are there
-  Beside them, in T: record 3 now has pixels = 16,422.
-  Are the files as they were? yes
-  Baked into new files, in T: baked, which TensorFlow reads as it is.
+4. A field is added to the dataset
+  As an overlay, in T: record 3 now has pixels = 16,422.
+  Are the files unchanged? yes
+  Baked into new files, in T: baked, which TensorFlow can read.
 
 5. A model is trained on shuffled batches, stopped, and resumed
   4 batches of 50: loss L to L. Stopped.
   The state, as JSON, has SIZE.
-  Another pipeline goes on from it. 8 batches more: loss L.
-  Was every record seen once? yes
+  Another pipeline resumes from it. 8 more batches: loss L.
+  Was every record seen exactly once? yes
 
-What happened
-  what  with what result  time
-  drawn, killed, and written to the end  SIZE in 6 shards  T
+Summary
+  step  result  time
+  written, killed, and resumed  SIZE in 6 shards  T
   verified  600 records sound  T
-  damage found and repaired  198 of 200 records rescued  T
-  field added beside the files  no file rewritten  T
+  damage found and repaired  198 of 200 records recovered  T
+  field added as an overlay  no file rewritten  T
   field baked into new files  600 records  T
-  trained, stopped and resumed  N pictures a second  T
-  all of it  T
+  trained, stopped and resumed  N pictures per second  T
+  total  T
 
-To look at it
+Next
   recordkit view d/train  # in a browser
   recordkit info d/train  # in the terminal
-  rm -r d  # when you have seen enough
+  rm -r d  # to clean up
 """,
     ),
 }
@@ -216,8 +216,8 @@ COLOURLESS = {"cat", "count", "index", "completion"}
 CHANGING = (
     (r"\b\d+\.\d\d s\b", "T"),
     (r"[\d.]+ (?:bytes|[KMGT]?B)/s", "S"),
-    (r"[\d,]+ pictures a second", "N pictures a second"),
-    (r"goes on behind picture \d+", "goes on behind picture N"),
+    (r"[\d,]+ pictures per second", "N pictures per second"),
+    (r"resumes after picture \d+", "resumes after picture N"),
     (r"record \d+ at byte \d+", "record N at byte N"),
     (r"\b[\d.]+ (?:bytes|[KMG]B)\b", "SIZE"),
     (r"(loss|to) \d+\.\d+", r"\1 L"),
@@ -268,11 +268,11 @@ def test_terminal_and_pipe_say_the_same(
 
 
 PACKAGES = {
-    "numpy": "always needed",
-    "deflate": "always needed",
-    "isal": "foreign gzip decompressed faster",
-    "simplejpeg": "jpeg decoded and encoded",
-    "pillow": "png decoded and encoded",
+    "numpy": "required",
+    "deflate": "required",
+    "isal": "faster reading of other tools' gzip",
+    "simplejpeg": "JPEG decoding and encoding",
+    "pillow": "PNG decoding and encoding",
     "ml_dtypes": "bfloat16",
     "pyarrow": "Parquet, CSV and Arrow tables",
     "pandas": "data frames",
@@ -280,8 +280,8 @@ PACKAGES = {
     "uvicorn": "the page of recordkit view",
     "torch": "PyTorch",
     "jax": "JAX",
-    "datasets": "datasets of Hugging Face",
-    "tensorflow-cpu": "TensorFlow; recordkit needs none",
+    "datasets": "Hugging Face datasets",
+    "tensorflow-cpu": "TensorFlow (not needed by recordkit)",
 }
 
 
@@ -297,7 +297,7 @@ def test_doctor_says_the_same_of_this_machine(
         _core.crc32c_use_path(before)
 
     others = [path for path in _core.crc32c_paths() if path != "portable"]
-    also = f" (this processor can also do {', '.join(others)})" if others else ""
+    also = f" (also supported: {', '.join(others)})" if others else ""
     versions = [
         f"{name.removesuffix('-cpu')}  {importlib.metadata.version(name)}  {what}\n" for name, what in PACKAGES.items()
     ]
@@ -307,17 +307,17 @@ def test_doctor_says_the_same_of_this_machine(
         f"system  {platform.system()} {platform.release()} on {platform.machine()}\n"
         f"processors  {workers.count('auto')}\n"
         f"checksums  portable{also}\n"
-        f"gzip  deflate {importlib.metadata.version('deflate')} writes and reads our own, "
-        f"isal {importlib.metadata.version('isal')} reads that of others\n"
+        f"gzip  deflate {importlib.metadata.version('deflate')} for recordkit's own files, "
+        f"isal {importlib.metadata.version('isal')} for others\n"
         f"cache  {tmp_path}/recordkit\n\npackage  version  for\n{''.join(versions)}\n"
-        "problem  checksums take the portable path, which is several times slower than those of x86-64 processors.\n"
+        "problem  checksums use the portable path, which is several times slower than the x86-64 paths.\n"
     )
     assert (piped.status, ROOM.sub("  ", piped.out), piped.err) == (1, text, "")
     assert (shown.status, ROOM.sub("  ", shown.bare)) == (1, text)
     assert STYLES.search(shown.out)
 
 
-ADDRESS = r"http://127\.0\.0\.1:\d+/\S{20,}/  Ctrl-C ends it\.\r?\n"
+ADDRESS = r"http://127\.0\.0\.1:\d+/\S{20,}/  Press Ctrl-C to stop\.\r?\n"
 
 
 class TestView:
@@ -350,7 +350,7 @@ class TestView:
             ) as process,
         ):
             os.close(follower)
-            while b"ends it" not in seen:
+            while b"to stop" not in seen:
                 assert process.poll() is None
                 time.sleep(0.02)
             os.write(leader, b"\x03")  # what the key sends

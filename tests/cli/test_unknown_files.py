@@ -148,7 +148,7 @@ class TestOtherPayloads:
         assert (done.status, done.err) == (0, "")
         assert done.out == (
             "a.tfrecord\n  records     3\n  size        192 bytes in 1 file\n  compression none\n"
-            "  message     ExampleListWithContext, as in TF-Ranking\n  a record is 48 bytes\n\n"
+            "  message     ExampleListWithContext, as in TF-Ranking\n  record size 48 bytes\n\n"
             "  first payload: 48 bytes: 0a 0e 0a 0c 0a 0a 0a 01 61 12 05 1a…\n"
         )
 

@@ -34,7 +34,9 @@ def served(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 class TestView:
     def test_prints_an_address_at_which_the_page_is(self, served: subprocess.Popen[str]) -> None:
         assert served.stdout is not None
-        found = re.fullmatch(r"(http://127\.0\.0\.1:\d+/)(\S{20,}/)  Ctrl-C ends it\.\n", served.stdout.readline())
+        found = re.fullmatch(
+            r"(http://127\.0\.0\.1:\d+/)(\S{20,}/)  Press Ctrl-C to stop\.\n", served.stdout.readline()
+        )
 
         assert found is not None
         with urlopen(found[1] + found[2], timeout=30) as page:
@@ -44,8 +46,7 @@ class TestView:
 
     def test_port_that_is_none_is_refused(self, run: Callable[..., Done]) -> None:
         assert run("view", "data", "--port", "99999").err == (
-            "error: argument --port: expected a number from 0 to 65535, found '99999'\n"
-            "  How it is used: recordkit view --help\n"
+            "error: argument --port: expected a number from 0 to 65535, found '99999'\n  Usage: recordkit view --help\n"
         )
 
     def test_port_that_is_taken_is_named_with_the_option(self, run: Callable[..., Done]) -> None:

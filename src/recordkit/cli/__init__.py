@@ -1,10 +1,9 @@
-"""The command line: parses, calls, prints, returns a status. One file a command, loaded when it is asked for.
+"""The command line: parses arguments, calls the library, prints, and returns an exit status.
 
-It needs nothing that is not installed with recordkit itself. Nothing here knows how anything is done; that is
-`recordkit.tools` and `recordkit.dataset`.
+It needs no optional package. The work itself is done by `recordkit.tools` and `recordkit.dataset`.
 
-Statuses: 0 all is well, 1 something was found (damage, differences, no TFRecord file), 2 wrong use or no such file,
-130 interrupted.
+Exit status: 0 if all is well, 1 if something was found (damage, differences, not a TFRecord file), 2 for wrong usage or
+a missing file, 130 if interrupted.
 """
 
 from ._main import main

@@ -1,4 +1,4 @@
-"""Commands: their names, in groups, each with a line. The modules are loaded one at a time."""
+"""Commands: all names by group, each with its summary. A new command is a file in commands/ and a line here."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ from typing import Final
 __all__ = ["GROUPS", "SUMMARIES"]
 
 GROUPS: Final = {
-    "Look": {
-        "info": "What is in this file? Fields, ranges, sizes, and advice.",
-        "head": "The first records, for people.",
-        "view": "A page to look at it with, in your browser.",
-        "cat": "Records as JSON lines, for jq and others.",
-        "count": "How many records there are.",
-        "schema": "The fields and their types, as a table, Python, JSON or TensorFlow.",
-        "stats": "What the values of every field are like.",
-        "diff": "What is different between two datasets.",
+    "Inspect": {
+        "info": "What a file contains: fields, ranges, sizes, and advice.",
+        "head": "Print the first records.",
+        "view": "Browse the dataset in your browser.",
+        "cat": "Print records as JSON lines, for jq and other programs.",
+        "count": "Count the records.",
+        "schema": "Print the schema as a table, Python, JSON or for TensorFlow.",
+        "stats": "Summarize each field: range, median, distinct values, histogram.",
+        "diff": "Compare two datasets.",
     },
     "Check": {
-        "verify": "Is every byte as it was written?",
-        "repair": "Every sound record of a damaged file, in a new file.",
+        "verify": "Check every byte against its checksums.",
+        "repair": "Recover the intact records of a damaged file.",
     },
     "Change": {
-        "add": "New fields for records that are there.",
-        "drop": "Fields taken away.",
-        "rename": "Fields under other names.",
-        "delete": "Records taken away.",
-        "filter": "A new dataset of some of the records.",
-        "bake": "A new dataset with all changes in the records themselves.",
-        "append": "More records, from JSON lines or another dataset.",
-        "index": "Indexes beside the files, for reading at any place.",
+        "add": "Add fields without rewriting the dataset.",
+        "drop": "Drop fields.",
+        "rename": "Rename fields.",
+        "delete": "Delete records.",
+        "filter": "Write the matching records to a new dataset.",
+        "bake": "Write added, hidden and deleted changes into a new dataset.",
+        "append": "Append records from JSON lines or another dataset.",
+        "index": "Write indexes next to the files, for random access.",
     },
     "This machine": {
-        "demo": "All of it in some seconds, on a small dataset of pictures.",
-        "bench": "How fast this dataset is read, beside the raw disk.",
-        "doctor": "What is installed, and which fast paths are used.",
-        "completion": "Completion for bash, zsh or fish.",
+        "demo": "A five-second tour on a small image dataset.",
+        "bench": "Measure how fast a dataset is read, compared with the raw disk.",
+        "doctor": "Show what is installed, and which fast paths are used.",
+        "completion": "Print the completion script for bash, zsh or fish.",
     },
 }
 

@@ -41,21 +41,19 @@ _SHOWN = 5
 
 
 def add_reading(parser: argparse.ArgumentParser) -> None:
-    """Take the dataset, and how to read it."""
+    """Add the dataset, and how to read it."""
     add_paths(parser)
-    parser.add_argument("--split", metavar="NAME", help="only this split of a folder that has several")
-    parser.add_argument("--skip-damaged", action="store_true", help="pass over damaged records, and say so at the end")
-    parser.add_argument(
-        "--no-overlays", dest="overlays", action="store_false", help="without what was changed beside the records"
-    )
+    parser.add_argument("--split", metavar="NAME", help="only this split of the folder")
+    parser.add_argument("--skip-damaged", action="store_true", help="skip damaged records, and report them at the end")
+    parser.add_argument("--no-overlays", dest="overlays", action="store_false", help="ignore overlays")
 
 
 def add_selection(parser: argparse.ArgumentParser) -> None:
-    """Take which records and fields are wanted."""
+    """Add the selection of records and fields."""
     add_fields(parser)
-    holds = "only records for which this holds, as 'label == 3 and height > 200'"
+    holds = "only matching records, for example 'label == 3 and height > 200'"
     parser.add_argument("--where", metavar="EXPR", help=holds)
-    parser.add_argument("--skip", metavar="N", type=whole, default=0, help="pass over the first N of them")
+    parser.add_argument("--skip", metavar="N", type=whole, default=0, help="skip the first N of them")
 
 
 def opened(args: argparse.Namespace, **options: Any) -> Dataset:
@@ -65,10 +63,10 @@ def opened(args: argparse.Namespace, **options: Any) -> Dataset:
 
 
 def total_of(dataset: Dataset, args: argparse.Namespace, screen: Screen) -> int | None:
-    """Return how many records there are, if someone watches how far they are read and it is known or soon found out."""
+    """Return the number of records, if progress is drawn and the number is known or quickly counted."""
 
     def known(file: RecordFile) -> bool:
-        by_headers = args.where is not None and file.compression is None  # which is little beside a look at all
+        by_headers = args.where is not None and file.compression is None  # fast, compared with reading all of it
         return file.shard is not None or (by_headers and file.local is not None)
 
     watched = screen.draws and not args.skip_damaged
@@ -76,7 +74,7 @@ def total_of(dataset: Dataset, args: argparse.Namespace, screen: Screen) -> int 
 
 
 def told(found: Iterable[T], total: int | None) -> Iterator[T]:
-    """Yield what is found, one a record, and report how far it has come."""
+    """Yield items, one per record, and report progress."""
     for number, each in enumerate(found, 1):
         if number % _ROWS == 0:
             progress.step("reading", number, total, "records")
@@ -84,7 +82,7 @@ def told(found: Iterable[T], total: int | None) -> Iterator[T]:
 
 
 def tell_damage(dataset: Dataset, screen: Screen) -> int:
-    """Say what was passed over, and return the status."""
+    """Report the skipped damage, and return the status."""
     if not dataset.damage:
         return 0
     first, more = dataset.damage[0], len(dataset.damage) - 1
@@ -96,7 +94,14 @@ def tell_damage(dataset: Dataset, screen: Screen) -> int:
 def rows(
     dataset: Dataset, args: argparse.Namespace, take: int | None, total: int | None = None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the number and the fields of each record that is wanted, of so many in all."""
+    """Yield the number and the fields of each selected record.
+
+    Args:
+        dataset: The dataset.
+        args: The options of `add_selection`.
+        take: The most records to yield; None for all.
+        total: The number of records of the dataset, for progress.
+    """
     if args.where is not None:
         found = _matching(dataset, args.where, args.fields, total)
         yield from islice(found, args.skip, None if take is None else args.skip + take)
@@ -110,7 +115,7 @@ def rows(
 
 
 def matches(dataset: Dataset, where: str, total: int | None = None) -> Iterator[tuple[int, Any, Any]]:
-    """Yield the number of the first record, the columns and the mask of each batch, of so many records in all."""
+    """Yield the number of the first record, the columns and the mask of each batch."""
     from recordkit.expressions import Expression
 
     expression = Expression(where)
@@ -136,16 +141,16 @@ def _matching(
             yield first + number, {name: row[name] for name in shown}
 
 
-# --- What was changed in it
+# --- Changes
 
 
 def rows_of(path: str, screen: Screen) -> int | None:
-    """Return how many records a dataset has, if someone watches how far they are done."""
+    """Return the number of records, if progress is drawn."""
     return len(rk.open(path)) if screen.draws else None
 
 
 def tell_change(changed: Changed, words: str, args: argparse.Namespace, screen: Screen, **facts: Any) -> int:
-    """Print what was made, and return the status: 1 if some values could not be."""
+    """Print what was changed, and return the status: 1 if some values could not be made."""
     if args.json:
         failures = [{"record": each.record, "words": each.words} for each in changed.failures]
         made = {"path": changed.path, "records": changed.records, "fields": list(changed.fields)}
@@ -160,7 +165,7 @@ def tell_change(changed: Changed, words: str, args: argparse.Namespace, screen: 
 def _print_failures(changed: Changed, screen: Screen) -> None:
     if not changed.failures:
         return
-    words = f"  {counted(len(changed.failures), 'value')} could not be made, and stayed missing:"
+    words = f"  {counted(len(changed.failures), 'value')} could not be computed and stayed missing:"
     screen.print(screen.style(words, "yellow"))
     for failure in changed.failures[:_SHOWN]:
         screen.print(f"    record {failure.record:,}: {clean(failure.words)}")

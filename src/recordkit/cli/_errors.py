@@ -1,4 +1,4 @@
-"""Errors: what went wrong, in two lines and in the words of the command line."""
+"""Errors: messages in two lines, in terms of the command line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["as_dict", "in_shell_words", "status_of", "words_of"]
 
-# What the library says of its arguments, as options; the first that fits is used.
+# Arguments in messages of the library, as command-line options. All patterns are replaced, in this order.
 _WORDS: Final = (
     (
         re.compile(r"\brecordkit\.repair\((['\"])(.*?)\1, \.\.\.(?:, accept=(['\"])(\w+)\3)?\)"),
@@ -41,7 +41,7 @@ def _option(name: str) -> str:
 
 
 def in_shell_words(message: str) -> str:
-    r"""Return a message with arguments of functions said as options.
+    r"""Return a message with function arguments replaced by command-line options.
 
     >>> in_shell_words("label: data has a field label already\n  To replace it: replace=True.")
     'label: data has a field label already\n  To replace it: --replace.'
@@ -52,7 +52,7 @@ def in_shell_words(message: str) -> str:
 
 
 def words_of(error: BaseException) -> str:
-    """Return what is wrong, and what to do."""
+    """Return the message for an error: what is wrong, and what to do."""
     if isinstance(error, WrongUse):
         return str(error)
     if isinstance(error, RecordKitError):
@@ -66,7 +66,7 @@ def words_of(error: BaseException) -> str:
 
 
 def _place_in_code(error: BaseException | None) -> str:
-    """Return where a function of the user's failed."""
+    """Return where a function of the user failed."""
     found = _last(error.__traceback__) if error is not None else None
     return f"In {found.filename}, line {found.lineno}: {found.line}" if found is not None else "It is one of yours"
 
@@ -77,14 +77,14 @@ def _last(where: TracebackType | None) -> traceback.FrameSummary | None:
 
 
 def status_of(error: BaseException) -> int:
-    """Return 1 for what was found in the data, 2 for what was asked for wrongly."""
+    """Return the exit status: 1 for problems with the data, 2 for wrong usage."""
     if isinstance(error, CorruptRecordError | WrongFileError):
         return 1
     return 1 if isinstance(error, SchemaError) and error.record is not None else 2
 
 
 def as_dict(error: BaseException) -> dict[str, Any]:
-    """Return an error for programs."""
+    """Return an error for JSON."""
     message, _, advice = words_of(error).partition("\n")
     facts = {name: getattr(error, name, None) for name in ("path", "kind", "record", "offset", "byte", "field")}
     known = {name: value for name, value in facts.items() if value is not None}

@@ -1,4 +1,4 @@
-"""Main: finds the command, runs it, and turns whatever happens into a few words and a status."""
+"""Main: runs a command, and turns the outcome into a message and an exit status."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-_GO_ON = "\n  The same command goes on where it was."
+_GO_ON = "\n  Run the same command again to resume."
 _FINE, _INTERRUPTED, _BROKEN_PIPE = 0, 130, 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command, and return its status.
+    """Run a command, and return its exit status.
 
     >>> main(["--version"])
     recordkit 0.1.0
@@ -95,7 +95,7 @@ def _command(words: list[str], screen: Screen) -> int:
 
 
 def _interrupted(screen: Screen, *, resumable: bool) -> int:
-    screen.tell("interrupted; nothing is half-made" + _GO_ON * resumable)
+    screen.tell("interrupted; nothing is half-written" + _GO_ON * resumable)
     return _INTERRUPTED
 
 
@@ -129,19 +129,20 @@ def _help(words: list[str], screen: Screen) -> int:
         for name, line in commands.items():
             screen.print(f"  {screen.style(f'{name:<11}', 'cyan')} {line}")
         screen.print()
-    screen.print("recordkit COMMAND --help shows how a command is used, with examples.")
-    screen.print("Status: 0 all is well, 1 something was found, 2 wrong use. NO_COLOR=1 turns colours off.")
+    screen.print("recordkit COMMAND --help explains a command, with examples.")
+    screen.print("Exit status: 0 all is well, 1 something was found, 2 wrong usage.")
+    screen.print("NO_COLOR=1 turns colours off.")
     return _FINE
 
 
 def _be_lenient(file: TextIO) -> None:
-    """Let letters that the output cannot show be shown as escapes, rather than end the program."""
+    """Print characters that the output cannot encode as escapes, rather than fail."""
     if isinstance(file, io.TextIOWrapper) and not file.encoding.lower().startswith("utf"):
         file.reconfigure(errors="backslashreplace")
 
 
 def _take_back(screen: Screen) -> None:
-    """Let go of what could not be written, such as to a disk that is full: it would fail again at the end."""
+    """Drop output that cannot be written, for example to a full disk: it would fail again at exit."""
     try:
         screen.out.flush()
     except OSError:
@@ -149,7 +150,7 @@ def _take_back(screen: Screen) -> None:
 
 
 def _hush(screen: Screen) -> None:
-    """Let nothing more be written to a pipe that nobody reads: Python would complain at its end."""
+    """Redirect output to a closed pipe to nowhere: Python would complain at exit."""
     try:
         descriptor = screen.out.fileno()
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Parser: the arguments of one command, and the words that are the same in all of them."""
+"""Parser: the arguments of a command, and those that several commands share."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ __all__ = [
 _WIDEST = 100
 
 
-class WrongUse(Exception):  # noqa: N818 - what it is, and no error of the program
-    """The command was not called as it should be. Says what is wrong, and on a second line what to do."""
+class WrongUse(Exception):  # noqa: N818 - the user's error, not the program's
+    """Wrong usage. The message says what is wrong, and on a second line what to do."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in two lines."""
+    """A parser that reports errors in two lines."""
 
     def error(self, message: str) -> NoReturn:
-        raise WrongUse(f"{message}\n  How it is used: {self.prog} --help")  # noqa: EM102
+        raise WrongUse(f"{message}\n  Usage: {self.prog} --help")  # noqa: EM102
 
 
 def parser_of(name: str, module: ModuleType) -> argparse.ArgumentParser:
@@ -69,24 +69,24 @@ def parser_of(name: str, module: ModuleType) -> argparse.ArgumentParser:
     return parser
 
 
-# --- What several commands take
+# --- Shared arguments
 
 
 def add_paths(parser: argparse.ArgumentParser, *, many: bool = True) -> None:
-    """Take the dataset."""
-    text = "a folder, a file, a glob, name@16 for a set of 16 shards, or - for the standard input"
+    """Add the argument PATH."""
+    text = "a folder, a file, a glob, name@16 for 16 shards, or - for standard input"
     parser.add_argument("path", metavar="PATH", nargs="+" if many else None, help=text)
 
 
 def where(args: argparse.Namespace) -> Any:
-    """Return what the user named, as `recordkit.open` takes it."""
+    """Return PATH as `recordkit.open` takes it."""
     return args.path[0] if len(args.path) == 1 else args.path
 
 
 def leave_out(paths: list[str]) -> tuple[list[str], list[tuple[str, str]]]:
-    """Return what of several paths is to be read; and those that hold no records for sure, each with the reason.
+    """Return the paths to read, and those that cannot hold records, each with the reason.
 
-    A shell may have found them for an asterisk. What is not there is to be read: that is refused.
+    The shell may have added these for an asterisk. Missing paths are kept, so that opening them fails.
     """
     from recordkit.storage import SIDE, reason_left_out
 
@@ -102,35 +102,35 @@ def leave_out(paths: list[str]) -> tuple[list[str], list[tuple[str, str]]]:
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    """Take `--json`."""
-    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+    """Add `--json`."""
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def add_workers(parser: argparse.ArgumentParser) -> None:
-    """Take `--workers`."""
+    """Add `--workers`."""
     parser.add_argument(
-        "--workers", metavar="N", type=_workers, default="auto", help="how many threads (one a processor)"
+        "--workers", metavar="N", type=_workers, default="auto", help="number of threads (default: one per processor)"
     )
 
 
 def add_fields(parser: argparse.ArgumentParser) -> None:
-    """Take `--fields`."""
-    parser.add_argument("--fields", metavar="A,B", type=names, help="only these fields; the others are not decoded")
+    """Add `--fields`."""
+    parser.add_argument("--fields", metavar="A,B", type=names, help="decode only these fields")
 
 
 def add_target(parser: argparse.ArgumentParser, *, needed: bool) -> None:
-    """Take `--out` and what goes with it."""
-    more = "" if needed else "; without it the files stay as they are, and the change is kept beside them"
+    """Add `--out` and its options."""
+    more = "" if needed else "; without it, the change is kept in an overlay and no file is rewritten"
     parser.add_argument("--out", metavar="DIR", required=needed, help=f"write a new dataset{more}")
-    parser.add_argument("--overwrite", action="store_true", help="replace what is there, once the new one is whole")
+    parser.add_argument("--overwrite", action="store_true", help="replace DIR, once the new dataset is complete")
     parser.add_argument(
-        "--no-resume", dest="resume", action="store_false", help="start again, even if a run that broke off is there"
+        "--no-resume", dest="resume", action="store_false", help="start over, even if an interrupted run can be resumed"
     )
     add_workers(parser)
 
 
 def options(args: argparse.Namespace) -> dict[str, Any]:
-    """Return what `add_target` took, as the tools take it."""
+    """Return the options of `add_target` for the tools."""
     return {"workers": args.workers, "resume": args.resume, "overwrite": args.overwrite}
 
 
@@ -138,7 +138,7 @@ def options(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def natural(text: str) -> int:
-    """Return a number from 1 up."""
+    """Parse an integer of at least 1."""
     return _number(text, 1)
 
 
@@ -147,12 +147,12 @@ def _workers(text: str) -> Any:
 
 
 def whole(text: str) -> int:
-    """Return a number from 0 up."""
+    """Parse an integer of at least 0."""
     return _number(text, 0)
 
 
 def port(text: str) -> int:
-    """Return the number of a port."""
+    """Parse a port number."""
     return _number(text, 0, 65535)
 
 
@@ -168,15 +168,15 @@ def _number(text: str, least: int, most: int | None = None) -> int:
 
 
 def field(text: str) -> str:
-    """Return the name of a field. Arguments of this type, and of `names`, are completed with the dataset's fields."""
+    """Parse the name of a field. The shell completes arguments of this type, and of `names`, with fields."""
     return text
 
 
 def names(text: str) -> list[str]:
-    """Return the names of fields in a list separated by commas."""
+    """Parse names of fields separated by commas."""
     return [name for name in text.split(",") if name]
 
 
 def flat(lists: Sequence[Sequence[str]] | None) -> list[str] | None:
-    """Return the names of an option that may be given several times; None if it was not."""
+    """Return all names of an option that may be repeated; None if it was not used."""
     return None if lists is None else [name for each in lists for name in each]

@@ -1,9 +1,9 @@
-"""Values: a record's values as JSON, and back.
+"""Values: the values of a record as JSON, and back.
 
-Numbers are numbers; a float32 has the fewest digits that give it back. NaN and infinities, which JSON lacks, are "NaN",
-"Infinity" and "-Infinity", bytes and pictures base64, as protobuf has them in its JSON; times and complex numbers are
-text (spans of time are numbers of their unit), arrays are lists of lists, what is missing is null. `row_of` takes all
-of it back.
+Numbers are numbers; a float32 has the fewest digits that restore it. NaN and infinities, which JSON lacks, are "NaN",
+"Infinity" and "-Infinity", and bytes and pictures are base64, as in protobuf's JSON. Times and complex numbers are
+text, timedeltas are integers in their unit, arrays are nested lists, and missing values are null. `row_of` parses all
+of it.
 
 >>> import numpy as np
 >>> plain(np.array([0.1, np.nan], np.float32)), plain(b"abc"), plain(np.datetime64("2024-05-01"))
@@ -34,7 +34,7 @@ _BINARY: Final = ("bytes", "jpeg", "png")
 
 
 def plain(value: Any) -> Any:
-    """Return a value, a report, or anything made of them, as JSON has it."""
+    """Return a value, a report, or a container of these, for JSON."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, bytes):
@@ -64,7 +64,7 @@ def _array(array: np.ndarray[Any, Any]) -> Any:
         return plain(array.tolist())
     if kind == "f" and array.dtype.itemsize == 8 and np.isfinite(array).all():
         return array.tolist()
-    # As text first: the digits of a float32, not those of the float64 next to it.
+    # Through text: the digits of the float32, not of the nearest float64.
     if kind == "m":
         array = np.where(np.isnat(array), np.array("NaT", np.object_), array.astype(np.int64).astype(np.object_))
         return array.tolist()
@@ -82,14 +82,14 @@ def line_of(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: plain(value) for name, value in row.items()}
 
 
-# --- And back
+# --- From JSON
 
 
 def row_of(line: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
-    """Return the row that `line_of` gave the line of; names that the schema lacks are left for the writer to refuse.
+    """Return the row of a JSON line from `line_of`. Unknown names are kept, for the writer to refuse.
 
     Raises:
-        SchemaError: A text is not what its field needs.
+        SchemaError: A text does not fit its field.
     """
     declared = {**schema.fields, **schema.sequences}
     return {name: _back(name, value, declared.get(name)) for name, value in line.items()}

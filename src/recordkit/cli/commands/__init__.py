@@ -1,1 +1,1 @@
-"""Commands: one file each, loaded when the command runs. What only one command uses has a private file here."""
+"""Commands: one file each, loaded when the command runs, with private files for parts of a single command."""

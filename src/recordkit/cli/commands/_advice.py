@@ -1,4 +1,4 @@
-"""Advice: what would make a dataset smaller or faster, with what was measured."""
+"""Advice: what would make a dataset smaller or faster, with measurements."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["advice"]
 
 _PICTURES: Final = 8
 _LEAST_PIXELS: Final = 256
-_WORTH_IT: Final = 0.9  # of the bytes there are now
+_WORTH_IT: Final = 0.9  # of the current bytes
 _NOTABLE: Final = 0.1  # of a record
 _NAMES_TOO: Final = 1 / 3
 _SAVED: Final = 0.1
@@ -30,7 +30,7 @@ _SMALL, _LARGE, _MANY = 10_000_000, 2_000_000_000, 16
 
 
 def advice(found: Description) -> Iterator[str]:
-    """Yield a sentence or two for everything that is worth changing."""
+    """Yield a sentence or two for each suggested change."""
     yield from _shards(found)
     if not len(found.chunk):
         return
@@ -48,25 +48,25 @@ def _shards(found: Description) -> Iterator[str]:
     if sizes[0] == 0:
         empty = sizes.count(0)
         verb = "is" if empty == 1 else "are"
-        yield f"{empty} of {len(sizes)} files {verb} empty: was a writer killed before it began?"
+        yield f"{empty} of {len(sizes)} files {verb} empty: was a writer killed before its first record?"
     elif len(sizes) >= _MANY and median < _SMALL:
         whole, shards = format_size(held), max(1, held // 256_000_000)
         yield (
-            f"{len(sizes):,} files of {format_size(median)}: opening so many costs more than reading them. Files of "
+            f"{len(sizes):,} files of {format_size(median)}: opening them takes longer than reading them. Files of "
             f"100 MB or more are read at full speed; {whole} would be {shards:,} of 256 MB."
         )
     if sizes[-1] > _LARGE:
         yield (
-            f"The largest file is {format_size(sizes[-1])}: it cannot be shared out between workers or machines, and a "
-            "fault in a copy costs all of it. Files of 100 MB to 1 GB are easier to live with."
+            f"The largest file is {format_size(sizes[-1])}: it cannot be split between workers or machines, and a "
+            "failed copy has to be repeated in full. Files of 100 MB to 1 GB are easier to handle."
         )
 
 
 def _names(found: Description) -> Iterator[str]:
-    """Say so where the names of features are a large part of the records, as those of many small numbers are."""
+    """Advise on feature names that take a large share of the records, as with many small numbers."""
     names = sum(len(name.encode()) * each.records for name, each in found.features.items())
     held = int(found.chunk.lengths.sum())
-    plain = found.compressions == ("none",)  # else they are compressed away
+    plain = found.compressions == ("none",)  # compression removes repeated names
     if plain and len(found.features) > 1 and held and names / held > _NAMES_TOO:
         longest = max(found.features, key=len)
         yield (
@@ -87,7 +87,7 @@ def _pictures_in_gzip(found: Description) -> Iterator[str]:
         if saved < _SAVED:
             yield (
                 f"{pictures / held:.0%} of the bytes are jpeg or png, which are compressed already: gzip saves "
-                f"{saved:.1%} here, and makes reading several times slower. Write it without."
+                f"{saved:.1%} here, and makes reading several times slower. Write it uncompressed."
             )
 
 
@@ -99,7 +99,7 @@ def _bytes_of(stats: FieldStats) -> float:
     return 0.0 if stats.sizes is None or stats.sizes.mean is None else stats.sizes.mean * stats.values
 
 
-# --- Pixels that were decoded before they were written
+# --- Pixels stored uncompressed
 
 
 def _pixels(found: Description, name: str, stats: FieldStats) -> Iterator[str]:
@@ -120,7 +120,7 @@ def _pixels(found: Description, name: str, stats: FieldStats) -> Iterator[str]:
 
 
 def _as_pictures(found: Description, name: str, stats: FieldStats) -> tuple[list[NDArray[Any]], int, bool] | None:
-    """Return some pictures, how many bytes they take now, and whether they surely are pictures."""
+    """Return some pictures, their current size in bytes, and whether they certainly are pictures."""
     for read in (_arrays, _lists, _raw):
         if pictures := read(found, name, stats):
             return pictures
@@ -138,7 +138,7 @@ def _arrays(found: Description, name: str, stats: FieldStats) -> tuple[list[NDAr
 
 
 def _lists(found: Description, name: str, stats: FieldStats) -> tuple[list[NDArray[Any]], int, bool] | None:
-    """Pixels as a list of integers or floats, as tutorials have them."""
+    """Read pixels stored as a list of integers, as in many tutorials."""
     wire = found.features.get(name)
     assert found.schema is not None
     if wire is None or name in found.schema.sequences or wire.kinds != {"int64"}:
@@ -147,7 +147,7 @@ def _lists(found: Description, name: str, stats: FieldStats) -> tuple[list[NDArr
         return None
     values = [np.asarray(value).astype(np.uint8).reshape(-1) for value in found.sample(name, _PICTURES)]
     pictures = [picture for value in values if (picture := _square(value)) is not None]
-    # A varint takes a byte up to 127, and two beyond.
+    # A varint takes one byte up to 127, and two above.
     stored = sum(picture.size + int((picture > 127).sum()) for picture in pictures)
     return (pictures, stored, False) if pictures and len(pictures) == len(values) else None
 
@@ -162,7 +162,7 @@ def _raw(found: Description, name: str, stats: FieldStats) -> tuple[list[NDArray
 
 
 def _square(values: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
-    """Return values as a square picture, if they can be one."""
+    """Return values as a square picture, if their number fits."""
     for channels in (1, 3):
         side = round((values.size / channels) ** 0.5)
         if values.size >= _LEAST_PIXELS and side * side * channels == values.size:
@@ -179,4 +179,4 @@ def _png_bytes(picture: NDArray[np.uint8]) -> int:
     try:
         return len(encode(np.ascontiguousarray(picture), "png"))
     except MissingExtraError:
-        return len(zlib.compress(picture.tobytes(), 6))  # which is most of what PNG does
+        return len(zlib.compress(picture.tobytes(), 6))  # most of what PNG does

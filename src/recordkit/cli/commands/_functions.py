@@ -1,4 +1,4 @@
-"""Functions: those of the user's, named on the command line as FILE.py:FUNCTION or MODULE:FUNCTION."""
+"""Functions: the user's functions, named on the command line as FILE.py:FUNCTION or MODULE:FUNCTION."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ __all__ = ["function"]
 
 
 def function(text: str) -> Callable[[Any], Any]:
-    """Return the function that a text such as `module.py:height_of` names.
+    """Return the function with a name such as `module.py:height_of`.
 
     Raises:
-        WrongUse: There is none.
+        WrongUse: There is no such function.
 
     >>> function("math:sqrt")(9)
     3.0
     """
     place, _, name = text.rpartition(":")
     if not place or not name:
-        message = f"{text}: this names no function\n  Write FILE.py:FUNCTION, or MODULE:FUNCTION."
+        message = f"{text}: this is not the name of a function\n  Write FILE.py:FUNCTION, or MODULE:FUNCTION."
         raise WrongUse(message)
     module = _file(Path(place)) if place.endswith(".py") else _module(place)
     found: Any = module
@@ -48,7 +48,7 @@ def function(text: str) -> Callable[[Any], Any]:
 
 @dataclass(frozen=True)
 class Heeding:
-    """A function that Ctrl-C ends also where it runs in another thread."""
+    """A function that Ctrl-C stops in any thread."""
 
     fn: Callable[[Any], Any]
 
@@ -61,13 +61,13 @@ class Heeding:
 
 
 def _in_another_process(fn: Callable[[Any], Any]) -> Heeding:
-    # A process that has been told to stop is given what is left to do all the same.
+    # A worker process that was interrupted still gets the remaining jobs.
     signal.signal(signal.SIGINT, stop)
     return Heeding(fn)
 
 
 def _file(path: Path) -> ModuleType:
-    """Return a file as a module under its own name, so that other processes find its functions, too."""
+    """Import a file as a module under its own name, so that worker processes find its functions."""
     if not path.is_file():
         message = f"{path}: there is no such file\n  Write FILE.py:FUNCTION, or MODULE:FUNCTION."
         raise WrongUse(message)

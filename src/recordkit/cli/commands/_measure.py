@@ -1,4 +1,4 @@
-"""Measure: how fast a dataset is read in several ways, each for some seconds."""
+"""Measure: how fast a dataset is read in several ways, a few seconds each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_ROWS: Final = 1024
 
 @dataclass(frozen=True)
 class Measured:
-    """How fast one thing is: bytes and records a second; None where they are not counted."""
+    """A speed in bytes and records per second; None if not measured."""
 
     what: str
     bytes_per_second: float | None
@@ -35,7 +35,7 @@ class Measured:
 
 
 def measurements(dataset: Dataset, seconds: float, hands: Workers) -> Iterator[Measured]:
-    """Yield one after the other."""
+    """Yield the measurements one by one."""
     paths = [file.local.path for file in dataset.shards if file.local is not None]
     size = _bytes_a_record(dataset)
     yield Measured("the disk, raw", _rates(lambda end: _raw(paths, end, drop=True), seconds)[0], None)
@@ -49,12 +49,12 @@ def measurements(dataset: Dataset, seconds: float, hands: Workers) -> Iterator[M
         _, rate = _rates(lambda end: _columns(dataset, end, hands, rows), seconds)
         what = f"columns, {counted(engines.count(hands), 'thread')}"
         yield Measured(what, None if rate is None else rate * size, rate)
-    dataset[0]  # an index is made once
+    dataset[0]  # builds the index, once
     yield Measured("any record, one by one", None, _rates(lambda end: _random(dataset, end), seconds)[1])
 
 
 def _rates(passes: Callable[[float], Iterator[tuple[int, int]]], seconds: float) -> tuple[float | None, float | None]:
-    """Return bytes and records a second of what is done again and again until the time is over."""
+    """Return bytes and records per second, repeating the passes until the time is over."""
     held = records = 0
     begun = time.perf_counter()
     while True:
@@ -73,7 +73,7 @@ def _raw(paths: list[Path], end: float, *, drop: bool) -> Iterator[tuple[int, in
                 os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
             while size := file.readinto(block):
                 yield size, 0
-                if time.perf_counter() >= end:  # when something has been read: a slow disk has a speed, too
+                if time.perf_counter() >= end:  # after a read: a slow disk has a speed, too
                     return
 
 

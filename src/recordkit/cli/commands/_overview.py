@@ -63,17 +63,17 @@ def _summary(found: Description) -> Iterator[tuple[str, str]]:
     yield "message", found.message
     if found.record_sizes is not None:
         least, median, most = map(format_size, found.record_sizes)
-        yield "a record is", f"{least} to {most}, median {median}" if least != most else least
+        yield "record size", f"{least} to {most}, median {median}" if least != most else least
     if found.schema is not None:
-        yield "schema", "as it was written" if found.declared else "told from the records"
+        yield "schema", "written with the dataset" if found.declared else "inferred from the records"
     if len(found.chunk) not in (0, found.records):
-        yield "looked at", f"the first records of {counted(found.sampled_files, 'file')}, {len(found.chunk):,} in all"
+        yield "sampled", f"the first records of {counted(found.sampled_files, 'file')}, {len(found.chunk):,} in all"
     if found.summary.changes:
-        yield "changes", "; ".join(found.summary.changes) + " (beside the records)"
+        yield "changes", "; ".join(found.summary.changes) + " (in overlays)"
     if left_out := found.summary.left_out:
         yield "left out", listed((f"{name} ({reason})" for name, reason in left_out.items()), most=5)
     if found.problem is not None:
-        yield "trouble", found.problem
+        yield "problem", found.problem
 
 
 def _print_fields(found: Description, screen: Screen) -> None:

@@ -1,4 +1,4 @@
-"""Shapes: the small pictures that `recordkit demo` makes its dataset of. The same number gives the same picture."""
+"""Shapes: the small pictures of the dataset of `recordkit demo`. Equal numbers give equal pictures."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 __all__ = ["FIELDS", "NAMES", "row"]
 
 NAMES: Final = ("circle", "square", "triangle", "ring", "cross")
-FIELDS: Final = {"id": "int64", "label": "int64", "name": "string", "box": "float32[4]"}  # besides the picture itself
+FIELDS: Final = {"id": "int64", "label": "int64", "name": "string", "box": "float32[4]"}  # and the picture itself
 
-# A colour each, so that a model of a few lines has something to learn.
+# One colour each, so that a tiny model has something to learn.
 _COLOURS: Final = np.array([[230, 80, 60], [60, 130, 230], [70, 190, 90], [240, 190, 50], [160, 90, 210]], np.float32)
 
 
 def row(number: int) -> dict[str, Any]:
-    """Return a picture of a shape, what it is, and where: ymin, xmin, ymax, xmax as shares of the picture.
+    """Return a picture of a shape, its name, and its box: ymin, xmin, ymax, xmax as fractions of the picture.
 
     >>> first = row(0)
     >>> first["name"], first["image"].dtype.name, first["image"].ndim, row(0)["box"].tolist() == first["box"].tolist()
@@ -46,14 +46,14 @@ def row(number: int) -> dict[str, Any]:
 
 
 def _background(rng: np.random.Generator, height: int, width: int) -> NDArray[Any]:
-    """Return pixels that go from one quiet colour to another."""
+    """Return a gradient between two dark colours."""
     top, bottom = rng.uniform(20, 120, (2, 3)).astype(np.float32)
     share = np.linspace(0, 1, height, dtype=np.float32)[:, None, None]
     return np.repeat(top + (bottom - top) * share, width, axis=1)
 
 
 def _inside(label: int, y: NDArray[Any], x: NDArray[Any]) -> NDArray[Any]:
-    """Return which points are in a shape that reaches from -1 to 1."""
+    """Return which points are inside a shape that extends from -1 to 1."""
     far = y * y + x * x
     near_both = (abs(y) < 1) & (abs(x) < 1)
     shapes = {

@@ -1,4 +1,4 @@
-"""Story: what `recordkit demo` does, told as it happens, and summed up at the end."""
+"""Story: what `recordkit demo` does, printed step by step, with a summary at the end."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ if TYPE_CHECKING:
 __all__ = ["Story", "write"]
 
 _SHARDS: Final = 6
-_SIDE: Final = 16  # of the pictures that the model sees
+_SIDE: Final = 16  # pixels of the pictures for the model
 _BATCH: Final = 50
 _SEED: Final = 7
 _LOOKS: Final = {"view": "in a browser", "info": "in the terminal"}
 
 
-# --- What the program that is killed does
+# --- The program that is killed
 
 
 def write(path: str, count: int, pause: int | None = None, told: Callable[[int], object] = bool) -> Written:
-    """Write pictures to a dataset, or go on with it.
+    """Write pictures to a dataset, or resume writing.
 
     Args:
-        path: Where to.
-        count: How many.
-        pause: Behind this one, say so and wait for whoever reads it.
-        told: Is given how many were there already.
+        path: The dataset.
+        count: The number of pictures.
+        pause: After this picture, print a line and wait to be killed.
+        told: Called with the number of pictures already written.
     """
     with rk.create(path, schema(), records_per_shard=-(-count // _SHARDS), resume=True) as writer:
         told(writer.committed)
@@ -64,12 +64,12 @@ def write(path: str, count: int, pause: int | None = None, told: Callable[[int],
 
 
 def schema() -> rk.Schema:
-    """Return what a record holds: JPEG where it can be made, else plain pixels."""
+    """Return the schema: JPEG if it can be encoded, otherwise pixels."""
     return rk.Schema({"image": "jpeg" if has_jpeg() else "uint8[?,?,3]", **_shapes.FIELDS})
 
 
 def has_jpeg() -> bool:
-    """Return whether JPEGs can be made."""
+    """Tell whether JPEGs can be encoded."""
     try:
         images.encode(np.zeros((8, 8, 3), np.uint8), "jpeg")
     except MissingExtraError:
@@ -78,23 +78,23 @@ def has_jpeg() -> bool:
 
 
 class Story:
-    """The story, told as it happens, and what is to be summed up at its end."""
+    """The steps of the demo, and the rows of its summary."""
 
     def __init__(self, folder: Path, count: int, screen: Screen) -> None:
         self._train, self._folder, self._count, self._screen = folder / "train", folder, count, screen
         folders = "|".join(re.escape(str(each)) for each in (folder.resolve(), folder))
-        self._inside = re.compile(rf"(?<![\w./-])(?:{folders})/")  # what is said of paths in it
+        self._inside = re.compile(rf"(?<![\w./-])(?:{folders})/")  # paths are printed relative to the folder
         self._summary: list[list[str]] = []
         self._chapter = 0
         self._began = self._since = time.perf_counter()
 
     def tell(self) -> None:
-        """Do it all."""
+        """Run all steps."""
         for chapter in (self._write, self._verify, self._repair, self._add, self._train_on):
             chapter()
         self._end()
 
-    # --- Telling
+    # --- Printing
 
     def _title(self, text: str) -> None:
         gap = "\n" * (self._chapter > 0)
@@ -113,23 +113,23 @@ class Story:
         took = time.perf_counter() - self._since if seconds is None else seconds
         self._summary.append([what, result, f"{took:.2f} s"])
 
-    # --- The chapters
+    # --- The steps
 
     def _write(self) -> None:
-        """Write the pictures, with a kill on the way."""
-        self._title(f"{self._count:,} pictures are written in shards; the program is killed on the way")
+        """Write the pictures, with a kill in between."""
+        self._title(f"{self._count:,} pictures are written in shards, and the writer is killed halfway")
         if not has_jpeg():
-            self._say("No JPEG library is here, so pictures are kept as plain pixels: pip install 'recordkit[images]'")
+            self._say("No JPEG library is installed, so pictures are stored as pixels: pip install 'recordkit[images]'")
         self._say(schema())
         pause = self._count * 7 // 12
         self._kill_at(pause)
         there = "yes" if self._train.exists() else "no"
-        self._say(f"kill -9 behind picture {pause:,}. Is there half a dataset under the name train? {there}", "cyan")
-        again = "The same again goes on behind picture {:,}, the last in a finished shard:"
+        self._say(f"kill -9 after picture {pause:,}. Is there a partial dataset under the name train? {there}", "cyan")
+        again = "The same program resumes after picture {:,}, the last one in a complete shard:"
         with working(self._screen, rows=self._count):
             written = write(str(self._train), self._count, told=lambda committed: self._say(again.format(committed)))
         self._say(written)
-        self._done("drawn, killed, and written to the end", f"{format_size(written.bytes)} in {_SHARDS} shards")
+        self._done("written, killed, and resumed", f"{format_size(written.bytes)} in {_SHARDS} shards")
 
     def _kill_at(self, pause: int) -> None:
         code = f"from recordkit.cli.commands._story import write; write({str(self._train)!r}, {self._count}, {pause})"
@@ -137,7 +137,7 @@ class Story:
             [sys.executable, "-c", code],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C is for this program, which kills the other in any case
+            start_new_session=True,  # Ctrl-C goes to this program, which kills the other one anyway
         ) as child:
             try:
                 assert child.stdout is not None
@@ -147,15 +147,15 @@ class Story:
 
     def _verify(self) -> None:
         """Check every byte."""
-        self._title("Every byte is checked: two checksums a record, the manifest, the indexes")
+        self._title("Every byte is checked: two checksums per record, the manifest, the indexes")
         with working(self._screen):
             report = rk.verify(self._train)
         self._say(report, "green" if report.ok else "red")
         self._done("verified", f"{self._count:,} records sound")
 
     def _repair(self) -> None:
-        """Damage a copy, and rescue what is sound."""
-        self._title("A copy is damaged: one bit flips in a shard, and another loses its end")
+        """Damage a copy, and recover the intact records."""
+        self._title("A copy is damaged: one bit flips in a shard, and another shard is truncated")
         damaged = self._folder / "damaged"
         shutil.copytree(self._train, damaged)
         first, second = sorted(damaged.glob("*.tfrecord"))[:2]
@@ -171,30 +171,30 @@ class Story:
         kept = sum(report.recovered for report in reports)
         all_sound = all(rk.verify(report.dst).ok for report in reports)
         for report in reports:
-            self._say(f"{report.src}: {report.recovered:,} records rescued, {format_size(report.lost_bytes)} lost")
-        self._say(f"Are the rescued files sound? {'yes' if all_sound else 'no'}", "green")
-        self._done("damage found and repaired", f"{kept:,} of {2 * self._count // _SHARDS:,} records rescued")
+            self._say(f"{report.src}: {report.recovered:,} records recovered, {format_size(report.lost_bytes)} lost")
+        self._say(f"Are the recovered files sound? {'yes' if all_sound else 'no'}", "green")
+        self._done("damage found and repaired", f"{kept:,} of {2 * self._count // _SHARDS:,} records recovered")
 
     def _add(self) -> None:
-        """Add a field, beside the records and into them."""
-        self._title("A field is added to records that are there")
+        """Add a field as an overlay, then bake it into new files."""
+        self._title("A field is added to the dataset")
         pixels = rk.Computed("int64", _pixels, reads=["image"])
         before = {path: path.stat().st_mtime_ns for path in self._train.glob("*.tfrecord")}
         rk.add_fields(self._train, {"pixels": pixels})
         took = time.perf_counter() - self._since
         same = all(path.stat().st_mtime_ns == time_ for path, time_ in before.items())
         value = rk.open(self._train)[3]["pixels"]
-        self._say(f"Beside them, in {took:.2f} s: record 3 now has pixels = {value:,}.")
-        self._say(f"Are the files as they were? {'yes' if same else 'no'}", "green")
-        self._done("field added beside the files", "no file rewritten", took)
+        self._say(f"As an overlay, in {took:.2f} s: record 3 now has pixels = {value:,}.")
+        self._say(f"Are the files unchanged? {'yes' if same else 'no'}", "green")
+        self._done("field added as an overlay", "no file rewritten", took)
         self._since = time.perf_counter()
         rk.bake(self._train, out=self._folder / "baked")
         took = time.perf_counter() - self._since
-        self._say(f"Baked into new files, in {took:.2f} s: baked, which TensorFlow reads as it is.")
+        self._say(f"Baked into new files, in {took:.2f} s: baked, which TensorFlow can read.")
         self._done("field baked into new files", f"{len(rk.open(self._folder / 'baked')):,} records", took)
 
     def _train_on(self) -> None:
-        """Train, stop in the middle, and go on from a state of a few numbers."""
+        """Train, stop in the middle, and resume from a small state."""
         self._title("A model is trained on shuffled batches, stopped, and resumed")
         model, pipe = _Model(), self._pipe()
         it = iter(pipe)
@@ -205,11 +205,11 @@ class Story:
         self._say(f"{stop} batches of {_BATCH}: loss {seen[0]:.2f} to {seen[-1]:.2f}. Stopped.")
         self._say(f"The state, as JSON, has {len(state)} bytes.")
         rest = [model.learn(batch) for batch in self._pipe().resume(json.loads(state))]
-        self._say(f"Another pipeline goes on from it. {len(rest)} batches more: loss {rest[-1]:.2f}.")
+        self._say(f"Another pipeline resumes from it. {len(rest)} more batches: loss {rest[-1]:.2f}.")
         once = sorted(model.seen) == list(range(self._count))
-        self._say(f"Was every record seen once? {'yes' if once else 'no'}", "green" if once else "red")
+        self._say(f"Was every record seen exactly once? {'yes' if once else 'no'}", "green" if once else "red")
         seconds = time.perf_counter() - self._since
-        self._done("trained, stopped and resumed", f"{self._count / seconds:,.0f} pictures a second", seconds)
+        self._done("trained, stopped and resumed", f"{self._count / seconds:,.0f} pictures per second", seconds)
 
     def _pipe(self) -> Pipeline:
         rows = rk.open(self._train).select("id", "image", "label").shuffle(_SEED)
@@ -222,20 +222,20 @@ class Story:
     # --- The end
 
     def _end(self) -> None:
-        """Sum up, and say where to look."""
+        """Print the summary, and how to inspect the result."""
         screen, total = self._screen, time.perf_counter() - self._began
-        screen.print(f"\n{screen.style('What happened', 'bold')}")
-        rows = [*self._summary, ["all of it", "", f"{total:.2f} s"]]
-        screen.table(("what", "with what result", "time"), rows, right=("time",), indent="  ")
-        screen.print(f"\n{screen.style('To look at it', 'bold')}")
+        screen.print(f"\n{screen.style('Summary', 'bold')}")
+        rows = [*self._summary, ["total", "", f"{total:.2f} s"]]
+        screen.table(("step", "result", "time"), rows, right=("time",), indent="  ")
+        screen.print(f"\n{screen.style('Next', 'bold')}")
         command = _command()
         looks = [[f"{command} {name} {self._train}", where] for name, where in _LOOKS.items() if name in SUMMARIES]
-        for words, where in [*looks, [f"rm -r {self._folder}", "when you have seen enough"]]:
+        for words, where in [*looks, [f"rm -r {self._folder}", "to clean up"]]:
             screen.print(f"  {screen.style(words, 'cyan')}  # {where}")
 
 
 def _command() -> str:
-    """Return how this command is called."""
+    """Return how the user runs `recordkit`."""
     beside = Path(sys.executable).parent / "recordkit"
     if shutil.which("recordkit") or not beside.exists():
         return "recordkit"
@@ -243,11 +243,11 @@ def _command() -> str:
     return str(beside.relative_to(here) if beside.is_relative_to(here) else beside)
 
 
-# --- What is done with pictures
+# --- Pictures
 
 
 def _pixels(row: Any) -> int:
-    """Return how many pixels a picture has; of a JPEG, by its header."""
+    """Return the number of pixels of a picture; of a JPEG, from its header."""
     height, width = images.size(row["image"])[:2] if isinstance(row["image"], bytes) else row["image"].shape[:2]
     return int(height * width)
 
@@ -258,14 +258,14 @@ def _shrunk(row: Any) -> dict[str, Any]:
 
 
 class _Model:
-    """Tells shapes apart by a weighted sum of their pixels; learns by going downhill."""
+    """A linear classifier, trained by gradient descent."""
 
     def __init__(self) -> None:
         self._weights = np.zeros((_SIDE * _SIDE * 3 + 1, len(_shapes.NAMES)), np.float32)
         self.seen: list[int] = []
 
     def learn(self, batch: Any) -> float:
-        """Take one step, and return the loss before it."""
+        """Take one training step, and return the loss before it."""
         self.seen += batch["id"].tolist()
         pixels, labels = batch["image"].reshape(len(batch["id"]), -1), np.asarray(batch["label"], np.intp)
         inputs = np.concatenate([pixels, np.ones((len(pixels), 1), np.float32)], axis=1)

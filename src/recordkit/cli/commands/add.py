@@ -1,4 +1,4 @@
-"""add: new fields for records that are there."""
+"""add: add fields without rewriting the dataset."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 DETAILS: Final = """\
 Each FIELD is NAME=FILE.py:FUNCTION or NAME=MODULE:FUNCTION, a function of a row; NAME=VALUES.npy, an array
-with a value a record; or a NAME alone, with --join or --value.
+with one value per record; or a NAME alone, with --join or --value.
 
-Without --out no file is rewritten: the new fields go beside the records, and recordkit reads both as one. A
-run that broke off goes on where it was when called again."""
+Without --out, the new fields are stored next to the records and no file is rewritten; recordkit reads both as
+one. If a run is interrupted, the same command resumes it."""
 EXAMPLES: Final = (
     "recordkit add data/ height=features.py:height_of --reads image --type int64",
     "recordkit add data/ split --join splits.parquet --on id",
@@ -35,27 +35,23 @@ EXAMPLES: Final = (
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the arguments."""
     parser.add_argument("path", metavar="DATA", help="the dataset")
     parser.add_argument("field", metavar="FIELD", nargs="+", help="NAME=FILE.py:FUNCTION, NAME=VALUES.npy, or NAME")
     parser.add_argument("--type", metavar="TYPE", help="the type of the new fields: int64, float32[768], string?, ...")
-    made = parser.add_argument_group("fields that a function makes")
-    made.add_argument("--reads", metavar="A,B", type=names, action="append", help="the fields it needs (all)")
-    made.add_argument("--batched", action="store_true", help="it takes a batch of many records, and returns a column")
-    made.add_argument("--skip-errors", action="store_true", help="leave the field missing where the function fails")
-    made.add_argument("--processes", metavar="N", type=natural, help="so many processes, for slow Python code")
+    made = parser.add_argument_group("fields from a function")
+    made.add_argument("--reads", metavar="A,B", type=names, action="append", help="the fields it needs (default: all)")
+    made.add_argument("--batched", action="store_true", help="it takes a batch of records and returns a column")
+    made.add_argument("--skip-errors", action="store_true", help="leave the field missing if the function fails")
+    made.add_argument("--processes", metavar="N", type=natural, help="number of processes, for slow Python functions")
     joined = parser.add_argument_group("fields from a table")
     joined.add_argument("--join", metavar="TABLE", help="a Parquet, CSV or Arrow file, or a dataset")
-    joined.add_argument(
-        "--on", metavar="KEY", type=field, help="the field that is the key; FIELD=COLUMN where the names differ"
-    )
-    joined.add_argument("--column", metavar="NAME", help="the column of the values, where it has another name")
-    joined.add_argument("--default", metavar="VALUE", help="for keys that the table lacks: JSON, or text")
-    parser.add_argument("--value", metavar="VALUE", help="one value for all records: JSON, or text")
-    parser.add_argument("--replace", action="store_true", help="replace fields of this name")
-    parser.add_argument(
-        "--overlay", metavar="DIR", help="keep the new fields there, for data that may not be written to"
-    )
+    joined.add_argument("--on", metavar="KEY", type=field, help="the key field; FIELD=COLUMN if the names differ")
+    joined.add_argument("--column", metavar="NAME", help="the column of the values, if it has another name")
+    joined.add_argument("--default", metavar="VALUE", help="for keys not in the table: JSON or text")
+    parser.add_argument("--value", metavar="VALUE", help="one value for all records: JSON or text")
+    parser.add_argument("--replace", action="store_true", help="replace existing fields of this name")
+    parser.add_argument("--overlay", metavar="DIR", help="store the new fields there, for read-only data")
     add_target(parser, needed=False)
     add_json(parser)
 
@@ -74,7 +70,7 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
             on_error="skip" if args.skip_errors else "raise",
             **{**options(args), "workers": workers},
         )
-    where = "into new files" if args.out is not None else "beside the records, which were not touched"
+    where = "in new files" if args.out is not None else "in an overlay; no file was rewritten"
     words = f"{', '.join(changed.fields)}: {counted(changed.records, 'record')}, {where}"
     return tell_change(changed, words, args, screen)
 
@@ -87,12 +83,12 @@ def _source(text: str, args: argparse.Namespace) -> tuple[str, Any]:
             raise WrongUse(message)
         return name, _joined(args) if args.join is not None else _typed(_value(args.value), args)
     if not source:
-        message = f"{name}: where do its values come from?\n  Write {name}=FILE.py:FUNCTION, or pass --join or --value."
+        message = f"{name}: its values have no source\n  Write {name}=FILE.py:FUNCTION, or pass --join or --value."
         raise WrongUse(message)
     if source.endswith(".npy"):
         return name, _typed(_array(source), args)
     if args.type is None:
-        message = f"{name}: what type does the function return?\n  Pass --type int64, for example."
+        message = f"{name}: the type of the function's values is missing\n  Pass --type, for example --type int64."
         raise WrongUse(message)
     return name, rk.Computed(args.type, function(source), flat(args.reads), batched=args.batched)
 
@@ -112,7 +108,7 @@ def _array(path: str) -> Any:
 
 def _joined(args: argparse.Namespace) -> Any:
     if args.on is None:
-        message = "--join needs the key that table and records have in common\n  Pass --on FIELD, or --on FIELD=COLUMN."
+        message = "--join needs the key field of the records and the table\n  Pass --on FIELD, or --on FIELD=COLUMN."
         raise WrongUse(message)
     field, _, column = args.on.partition("=")
     path = Path(args.join)
@@ -122,7 +118,7 @@ def _joined(args: argparse.Namespace) -> Any:
 
 
 def _value(text: str) -> Any:
-    """Return a value given as JSON, or else as text.
+    """Return a value given as JSON or text.
 
     >>> _value("3"), _value("[1, 2]"), _value("web")
     (3, [1, 2], 'web')

@@ -1,4 +1,4 @@
-"""append: more records, from JSON lines or another dataset."""
+"""append: append records from JSON lines or another dataset."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from ..terminal.screen import Screen
 
 DETAILS: Final = """\
-SOURCE is JSON lines, written as `recordkit cat` writes them, or a dataset with the same fields; - is the
-standard input. A folder gets new shards, a lone file is extended in place. All of it is appended, or nothing."""
+SOURCE is JSON lines, as printed by `recordkit cat`, or a dataset with the same fields; - is standard input. A
+folder gets new shards, a single file is extended in place. Either everything is appended or nothing."""
 EXAMPLES: Final = (
     "recordkit append data/ more.jsonl",
     "recordkit append data/ monday/ --split train",
@@ -37,14 +37,14 @@ _LONGEST = 1 << 20
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
-    parser.add_argument("path", metavar="DATA", help="the dataset that grows")
+    """Add the arguments."""
+    parser.add_argument("path", metavar="DATA", help="the dataset to extend")
     parser.add_argument("source", metavar="SOURCE", help="JSON lines, a dataset, or -")
-    parser.add_argument("--split", metavar="NAME", help="the split that the records belong to, where there are several")
-    parser.add_argument("--shard-size", metavar="SIZE", help="how large a new file may grow (256MB)")
-    parser.add_argument("--compression", choices=["gzip", "zlib"], help="of new files; a lone file keeps its own")
-    parser.add_argument("--cut-torn-tail", action="store_true", help="cut off the last record of a file if it is torn")
-    parser.add_argument("--skip-errors", action="store_true", help="put rows that do not fit into quarantine")
+    parser.add_argument("--split", metavar="NAME", help="the split of the records, if there are several")
+    parser.add_argument("--shard-size", metavar="SIZE", help="maximum size of a new file (256MB)")
+    parser.add_argument("--compression", choices=["gzip", "zlib"], help="of new files; a single file keeps its own")
+    parser.add_argument("--cut-torn-tail", action="store_true", help="remove a truncated record at the end of a file")
+    parser.add_argument("--skip-errors", action="store_true", help="put invalid rows into quarantine")
     add_json(parser)
 
 
@@ -71,22 +71,21 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
         screen.print(screen.style(words, "bold", "green"))
         screen.print(f"  {clean(args.path)}")
         if written.skipped:
-            screen.print(
-                f"  {counted(written.skipped, 'row')} did not fit: recordkit.quarantined({args.path!r}) has them"
-            )
+            rows = counted(written.skipped, "row")
+            screen.print(f"  {rows} did not match the schema: see recordkit.quarantined({args.path!r})")
     return 1 if written.skipped else 0
 
 
 @contextmanager
 def _source(text: str) -> Iterator[tuple[Iterable[bytes] | None, Any]]:
-    """Give lines, or a dataset."""
+    """Yield the lines, or else the dataset."""
     if text == "-":
         data: IO[bytes] = sys.stdin.buffer
         first = data.readline(_LONGEST)
         if first.lstrip()[:1] in (b"{", b""):
             yield chain([first], data), None
             return
-        message = "-: the standard input is no JSON lines\n  Save records to a file, and append that."
+        message = "-: standard input is not JSON lines\n  Save the records to a file and append that."
         raise WrongUse(message)
     path = Path(text)
     if path.is_file() and _starts_as_lines(path):
@@ -97,7 +96,7 @@ def _source(text: str) -> Iterator[tuple[Iterable[bytes] | None, Any]]:
 
 
 def _total(dataset: Any, screen: Screen) -> int | None:
-    """Return how many records come, if someone watches and it is known: not of lines."""
+    """Return the number of records to append, if progress is drawn and the number is known: not for lines."""
     return len(dataset) if dataset is not None and screen.draws else None
 
 
@@ -109,7 +108,7 @@ def _starts_as_lines(path: Path) -> bool:
 
 def _write_lines(writer: Writer, lines: Iterable[bytes], args: argparse.Namespace) -> None:
     if writer.schema is None:
-        message = f"{args.path}: its payloads are no Examples, and rows would be\n  Append a dataset of such payloads."
+        message = f"{args.path}: its payloads are not Examples\n  Append a dataset with such payloads."
         raise WrongUse(message)
     for number, line in enumerate(lines, 1):
         if line.strip():
@@ -123,7 +122,7 @@ def _row(line: bytes, writer: Writer) -> Any:
     try:
         value = json.loads(line)
     except ValueError as error:
-        message = f"this is no JSON: {error}"
+        message = f"invalid JSON: {error}"
         raise rk.SchemaError(message) from None
     if not isinstance(value, dict):
         message = f"expected an object, found {type(value).__name__}"

@@ -1,4 +1,4 @@
-"""bake: a new dataset with all changes in the records themselves."""
+"""bake: write added, hidden and deleted changes into a new dataset."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
     from ..terminal.screen import Screen
 
 DETAILS: Final = """\
-Fields that were added beside the records go into them; what was dropped or deleted is left out. Any reader of
-TFRecord then sees what recordkit sees."""
+Added fields are written into the records; dropped fields and deleted records are left out. After that, any
+TFRecord reader sees what recordkit sees."""
 EXAMPLES: Final = ("recordkit bake data/ --out data-v2/",)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the arguments."""
     parser.add_argument("path", metavar="DATA", help="the dataset")
     add_target(parser, needed=True)
     add_json(parser)
 
 
 def run(args: argparse.Namespace, screen: Screen) -> int:
-    """Write the dataset anew."""
+    """Write the new dataset."""
     with working(screen, rows=rows_of(args.path, screen)):
         changed = rk.bake(args.path, args.out, **options(args))
     return tell_change(changed, f"{counted(changed.records, 'record')} in new files", args, screen)

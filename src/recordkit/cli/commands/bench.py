@@ -1,4 +1,4 @@
-"""bench: how fast this dataset is read, beside the raw disk."""
+"""bench: measure how fast a dataset is read, compared with the raw disk."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ if TYPE_CHECKING:
     from ._measure import Measured
 
 DETAILS: Final = """\
-Reads as much as it can in some seconds, in several ways. What is read again comes from memory, so that what
-recordkit costs can be seen beside what the disk costs. Of compressed files, records and columns are counted
-uncompressed. On a machine that others use, run it twice."""
+Reads the dataset in several ways, for a few seconds each. Repeated reads come from memory, which separates the
+cost of recordkit from the cost of the disk. The sizes of records and columns are uncompressed. On a shared
+machine, run it twice."""
 EXAMPLES: Final = ("recordkit bench train/", "recordkit bench train/ --fields label,tokens --seconds 5")
 
 _WIDTH: Final = 24
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the arguments."""
     add_reading(parser)
     add_fields(parser)
-    parser.add_argument("--seconds", metavar="S", type=float, default=2.0, help="how long each measurement takes (2)")
+    parser.add_argument("--seconds", metavar="S", type=float, default=2.0, help="seconds per measurement (2)")
     add_workers(parser)
     add_json(parser)
 
 
 def run(args: argparse.Namespace, screen: Screen) -> int:
-    """Print how fast it is."""
+    """Print the speeds."""
     from ._measure import measurements
 
     dataset = opened(args)
     if any(file.local is None for file in dataset.shards):
-        message = "-: a pipe is read once, and cannot be measured\n  Give a file or a folder."
+        message = "-: a pipe cannot be measured: it can be read only once\n  Pass a file or a folder."
         raise WrongUse(message)
     if args.fields is not None:
         dataset = dataset.select(*args.fields)
@@ -78,5 +78,5 @@ def _print(measured: list[Measured], screen: Screen) -> None:
 
 
 def _rounded(rate: float) -> int:
-    """Return a rate with as many digits as it deserves."""
+    """Return a rate, rounded to three digits."""
     return int(float(f"{rate:.3g}"))

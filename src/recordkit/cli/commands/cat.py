@@ -1,4 +1,4 @@
-"""cat: records as JSON lines."""
+"""cat: print records as JSON lines."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 DETAILS: Final = """\
 Numbers are numbers; NaN and infinities, which JSON lacks, are "NaN", "Infinity" and "-Infinity"; bytes and
-pictures are base64 (--bytes size shows how many there are instead); times are text, arrays lists of lists,
-what is missing is null. `recordkit append` takes these lines back."""
+pictures are base64 (--bytes size prints their sizes instead); times are text, arrays are nested lists, and
+missing values are null. `recordkit append` reads these lines."""
 EXAMPLES: Final = (
     "recordkit cat train/ | jq .label | sort | uniq -c",
     "recordkit cat train/ --fields id,caption --where 'len(tokens) > 512' --take 10",
@@ -36,14 +36,14 @@ _CHUNK = 512
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the arguments."""
     add_reading(parser)
     add_selection(parser)
     parser.add_argument("--take", metavar="N", type=whole, help="stop after N records")
-    parser.add_argument("--bytes", choices=["base64", "size"], default="base64", help="how byte strings are shown")
+    parser.add_argument("--bytes", choices=["base64", "size"], default="base64", help="how byte strings are printed")
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--raw", action="store_true", help="the payloads as they are, one behind the other")
-    how.add_argument("--tfrecord", action="store_true", help="the records as they are in a TFRecord file")
+    how.add_argument("--raw", action="store_true", help="print the raw payloads, without framing")
+    how.add_argument("--tfrecord", action="store_true", help="print raw records, as in a TFRecord file")
 
 
 def run(args: argparse.Namespace, screen: Screen) -> int:
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
         _check_binary(args, screen)
     elif dataset.schema is None:
         raise _no_fields(dataset)
-    # Lines on a terminal are progress enough, and a bar would get between them.
+    # Lines on a terminal show progress themselves, and a bar would get between them.
     with nullcontext() if screen.out.isatty() else working(screen):
         total = None if screen.out.isatty() else total_of(dataset, args, screen)
         if args.raw or args.tfrecord:
@@ -73,8 +73,8 @@ def _print(dataset: Dataset, args: argparse.Namespace, screen: Screen, total: in
 
 def _no_fields(dataset: Dataset) -> WrongUse:
     return WrongUse(
-        f"{dataset.shards[0].name}: these payloads are no Examples, and have no fields to show\n"
-        "  recordkit cat --raw writes them as they are; recordkit info says what they look like."
+        f"{dataset.shards[0].name}: these payloads are not Examples, so they have no fields\n"
+        "  recordkit cat --raw prints them unchanged; recordkit info says what they look like."
     )
 
 
@@ -88,15 +88,17 @@ def _sized(value: Any) -> Any:
     return [_sized(each) for each in value] if isinstance(value, BytesColumn) else value
 
 
-# --- As they are
+# --- Raw
 
 
 def _check_binary(args: argparse.Namespace, screen: Screen) -> None:
     if args.fields is not None:
-        message = "--fields is for JSON lines\n  recordkit drop DATA FIELD --out DIR writes records without a field."
+        message = (
+            "--fields is for JSON lines only\n  recordkit drop DATA FIELD --out DIR writes records without a field."
+        )
         raise WrongUse(message)
     if screen.out.isatty():
-        message = "these are bytes, and would upset the terminal\n  Send them to a file or a pipe."
+        message = "binary output would garble the terminal\n  Redirect it to a file or a pipe."
         raise WrongUse(message)
 
 
@@ -119,9 +121,7 @@ def _payloads(dataset: Dataset, args: argparse.Namespace, total: int | None) -> 
         yield from told((dataset if args.take is None else dataset.take(args.take)).records(), args.take or total)
         return
     if where(args) == "-" or args.skip_damaged:
-        message = (
-            "--where needs to read a record twice here\n  Save the standard input to a file, or repair the dataset."
-        )
+        message = "--where with raw output reads records twice\n  Save standard input to a file, or repair the dataset."
         raise WrongUse(message)
     from recordkit.expressions import Expression
 

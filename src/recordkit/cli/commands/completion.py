@@ -1,4 +1,4 @@
-"""completion: for bash, zsh or fish."""
+"""completion: print the completion script for bash, zsh or fish."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXAMPLES: Final = (
     "recordkit completion fish > ~/.config/fish/completions/recordkit.fish",
 )
 
-# Names of fields are data: a shell must never take them for anything else, whatever letters are in them.
+# Field names are data: the shell must never interpret them, whatever characters they contain.
 _BASH: Final = """\
 _recordkit() {
     local word
@@ -54,7 +54,7 @@ _SCRIPTS: Final = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the arguments."""
     parser.add_argument("shell", choices=list(_SCRIPTS), help="the shell")
 
 
@@ -64,11 +64,11 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
     return 0
 
 
-# --- What the scripts ask for when Tab is pressed. Files are for the shell to find.
+# --- Called by the scripts when Tab is pressed. The shell itself completes files.
 
 
 def candidates(words: Sequence[str]) -> list[str]:
-    """Return the words that may stand in the place of the last.
+    """Return the completions of the last word.
 
     >>> candidates(["re"]), candidates(["schema", "a.tfrecord", "--as", "p"])
     (['rename', 'repair'], ['python'])
@@ -81,7 +81,7 @@ def candidates(words: Sequence[str]) -> list[str]:
     parser = parser_of(before[0], import_module(f"recordkit.cli.commands.{before[0]}"))
     options = {option: action for action in parser._actions for option in action.option_strings}
     action = options.get(before[-1])
-    if action is None or action.nargs == 0:  # a flag takes no word
+    if action is None or action.nargs == 0:  # a flag has no value
         if last.startswith("-"):
             return _starting(options, last)
         positional = [action for action in parser._actions if not action.option_strings]
@@ -96,7 +96,7 @@ def _starting(names: Iterable[str], last: str) -> list[str]:
 
 
 def _fields(words: Sequence[str], last: str) -> list[str]:
-    """Return the fields of the first dataset among the words, behind those that are there already."""
+    """Return the completions of a list of fields, from the first dataset among the words."""
     import recordkit as rk
 
     done, comma, start = last.rpartition(",")
@@ -106,6 +106,6 @@ def _fields(words: Sequence[str], last: str) -> list[str]:
         except (rk.RecordKitError, OSError):
             continue
         if schema is not None:
-            shown = (name for name in schema.names if clean(name) == name)  # others would steer the terminal
+            shown = (name for name in schema.names if clean(name) == name)  # no control characters
             return [f"{done}{comma}{name}" for name in _starting(shown, start)]
     return []

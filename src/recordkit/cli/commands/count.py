@@ -1,4 +1,4 @@
-"""count: how many records there are."""
+"""count: count the records."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from ..terminal.screen import Screen
 
 DETAILS: Final = """\
-Files are counted by their headers, and not read; with a manifest they are not even opened. `recordkit verify`
-is what reads every byte."""
+Files are counted by their record headers; with a manifest, they are not even opened. `recordkit verify` reads
+every byte."""
 EXAMPLES: Final = (
     "recordkit count train/",
     "recordkit count --files 'train-*.tfrecord.gz'",
@@ -24,15 +24,15 @@ EXAMPLES: Final = (
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the arguments."""
     add_reading(parser)
-    parser.add_argument("--where", metavar="EXPR", help="only records for which this holds")
-    parser.add_argument("--files", action="store_true", help="the count of each file, too")
+    parser.add_argument("--where", metavar="EXPR", help="only matching records")
+    parser.add_argument("--files", action="store_true", help="also print the count of each file")
     add_json(parser)
 
 
 def run(args: argparse.Namespace, screen: Screen) -> int:
-    """Print how many."""
+    """Print the count."""
     dataset = opened(args)
     with working(screen):
         records = _count(dataset, args, screen)

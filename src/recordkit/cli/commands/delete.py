@@ -1,4 +1,4 @@
-"""delete: records taken away."""
+"""delete: delete records."""
 
 from __future__ import annotations
 
@@ -17,16 +17,15 @@ if TYPE_CHECKING:
     from ..terminal.screen import Screen
 
 DETAILS: Final = """\
-No file is rewritten: whoever reads with recordkit no longer sees the records. `recordkit bake` writes a
-dataset without them; TensorFlow sees them until then. `recordkit count --where` tells beforehand how many
-they are."""
+No file is rewritten: recordkit no longer returns the records, but TensorFlow sees them until `recordkit bake`
+writes a dataset without them. `recordkit count --where` tells how many records match."""
 EXAMPLES: Final = ("recordkit delete data/ --where 'label < 0'", "recordkit delete data/ --where 'id in [17, 4811]'")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the arguments."""
     parser.add_argument("path", metavar="DATA", help="the dataset")
-    parser.add_argument("--where", metavar="EXPR", required=True, help="the records for which this holds are deleted")
+    parser.add_argument("--where", metavar="EXPR", required=True, help="delete the matching records")
     add_json(parser)
 
 
@@ -35,7 +34,7 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
     with working(screen):
         changed = rk.delete(args.path, where=args.where)
         left = len(rk.open(args.path))
-    words = f"{counted(changed.records, 'record')} deleted, {left:,} left; the files were not touched"
+    words = f"{counted(changed.records, 'record')} deleted, {left:,} left; no file was rewritten"
     if not changed.records:
-        words = f"no record is so: all {left:,} are left"
+        words = f"no record matches: all {left:,} are left"
     return tell_change(changed, words, args, screen, left=left)

@@ -1,4 +1,4 @@
-"""demo: the main job from end to end, in some seconds, with what it does on the screen."""
+"""demo: a five-second tour on a small image dataset."""
 
 from __future__ import annotations
 
@@ -15,27 +15,28 @@ if TYPE_CHECKING:
     from ..terminal.screen import Screen
 
 DETAILS: Final = """\
-Makes a small dataset of pictures, kills the program that writes it, goes on, checks every byte, damages a copy
-and repairs it, adds a field, and trains on it with a stop in the middle. What was made is kept, to look at."""
+Writes a small dataset of pictures, kills the writer and resumes it, checks every byte, damages a copy and
+repairs it, adds a field, and trains on the dataset with a stop in the middle. The result is kept for you to
+inspect."""
 EXAMPLES: Final = ("recordkit demo", "recordkit demo my-demo --pictures 10000")
 
-_MARK: Final = "made-by-recordkit-demo"  # a folder without it is nobody's to remove
-_FEWEST: Final = 600  # to show anything
+_MARK: Final = "made-by-recordkit-demo"  # folders without it are never removed
+_FEWEST: Final = 600  # for a meaningful demo
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
-    parser.add_argument("folder", metavar="DIR", nargs="?", help="where to (a new folder for temporary files)")
-    parser.add_argument("--pictures", metavar="N", type=natural, default=2400, help="how many to make (2400)")
+    """Add the arguments."""
+    parser.add_argument("folder", metavar="DIR", nargs="?", help="the folder (default: a new temporary folder)")
+    parser.add_argument("--pictures", metavar="N", type=natural, default=2400, help="number of pictures (2400)")
     parser.set_defaults(quiet_log=True)
 
 
 def run(args: argparse.Namespace, screen: Screen) -> int:
-    """Tell the story."""
+    """Run the demo."""
     from ._story import Story
 
     if args.pictures < _FEWEST:
-        message = f"{args.pictures} pictures are too few to show anything\n  Ask for {_FEWEST} or more."
+        message = f"{args.pictures} pictures are too few for the demo\n  Use {_FEWEST} or more."
         raise WrongUse(message)
     Story(_folder(args.folder), args.pictures, screen).tell()
     return 0
@@ -47,10 +48,10 @@ def _folder(name: str | None) -> Path:
     else:
         folder = Path(name)
         if folder.exists() and not (folder / _MARK).exists() and (not folder.is_dir() or any(folder.iterdir())):
-            message = f"{folder}: is there, and not from an earlier demo\n  Name a folder that is new or empty."
+            message = f"{folder}: already exists, and is not from an earlier demo\n  Choose a new or empty folder."
             raise WrongUse(message)
         if folder.exists():
             shutil.rmtree(folder)
         folder.mkdir(parents=True)
-    (folder / _MARK).write_text("recordkit demo made all of this, and may replace it.\n")
+    (folder / _MARK).write_text("Made by recordkit demo, which may replace it.\n")
     return folder

@@ -1,4 +1,4 @@
-"""diff: what is different between two datasets."""
+"""diff: compare two datasets."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from ..terminal.screen import Screen
 
 DETAILS: Final = """\
-Records are compared by all their bytes; with --on by a key, and then field by field, whatever their order.
-Status 1 if there is a difference."""
+Compares the bytes of the records in order. With --on, matches records by a key and compares them field by
+field. Exit status 1 if there are differences."""
 EXAMPLES: Final = ("recordkit diff before/ after/", "recordkit diff before/ after/ --on id")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the arguments."""
     parser.add_argument("a", metavar="A", help="a dataset")
     parser.add_argument("b", metavar="B", help="the other")
-    parser.add_argument("--on", metavar="FIELD", type=names, help="the field, or fields, that tell records apart")
+    parser.add_argument("--on", metavar="FIELD", type=names, help="the key: one or more fields that identify a record")
     add_json(parser)
 
 

@@ -1,4 +1,4 @@
-"""doctor: what is installed, and which fast paths are used."""
+"""doctor: show what is installed, and which fast paths are used."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 EXAMPLES: Final = ("recordkit doctor", "recordkit doctor --json")
 
-# What each package is for, and the extra that brings it.
+# The purpose of each package, and the extra that installs it.
 _OPTIONAL: Final = {
-    "isal": ("foreign gzip decompressed faster", "fast"),
-    "simplejpeg": ("jpeg decoded and encoded", "images"),
-    "pillow": ("png decoded and encoded", "images"),
+    "isal": ("faster reading of other tools' gzip", "fast"),
+    "simplejpeg": ("JPEG decoding and encoding", "images"),
+    "pillow": ("PNG decoding and encoding", "images"),
     "ml_dtypes": ("bfloat16", "bfloat16"),
     "pyarrow": ("Parquet, CSV and Arrow tables", "arrow"),
     "pandas": ("data frames", "pandas"),
@@ -32,19 +32,19 @@ _OPTIONAL: Final = {
     "uvicorn": ("the page of recordkit view", "viewer"),
     "torch": ("PyTorch", "torch"),
     "jax": ("JAX", "jax"),
-    "datasets": ("datasets of Hugging Face", "huggingface"),
-    "tensorflow": ("TensorFlow; recordkit needs none", "tensorflow"),
+    "datasets": ("Hugging Face datasets", "huggingface"),
+    "tensorflow": ("TensorFlow (not needed by recordkit)", "tensorflow"),
 }
 _SAME: Final = {"tensorflow": ("tensorflow", "tensorflow-cpu", "tensorflow-macos", "tf-nightly")}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the arguments."""
     add_json(parser)
 
 
 def run(args: argparse.Namespace, screen: Screen) -> int:
-    """Print what is there."""
+    """Print the findings."""
     facts, problems = _facts(), list(_problems())
     if args.json:
         screen.json({**facts, "problems": problems})
@@ -69,8 +69,8 @@ def _facts() -> dict[str, Any]:
         "python": f"{platform.python_version()} ({platform.python_implementation()}) in {sys.executable}",
         "system": f"{platform.system()} {platform.release()} on {platform.machine()}",
         "processors": count(AUTO),
-        "checksums": _core.crc32c_path() + (f" (this processor can also do {', '.join(others)})" if others else ""),
-        "gzip": f"{library_name()} writes and reads our own, {foreign_library_name()} reads that of others",
+        "checksums": _core.crc32c_path() + (f" (also supported: {', '.join(others)})" if others else ""),
+        "gzip": f"{library_name()} for recordkit's own files, {foreign_library_name()} for others",
         "cache": str(_cache()),
         "packages": {name: _version(name) for name in ("numpy", "deflate", *_OPTIONAL)},
     }
@@ -91,7 +91,7 @@ def _version(name: str) -> str | None:
 
 def _row(name: str, screen: Screen) -> list[str]:
     version = _version(name)
-    what, extra = _OPTIONAL.get(name, ("always needed", None))
+    what, extra = _OPTIONAL.get(name, ("required", None))
     if version is not None:
         return [name, screen.style(version, "green"), what]
     return [
@@ -106,9 +106,9 @@ def _problems() -> list[str]:
 
     found = []
     if _core.crc32c_path() == "portable":
-        found.append("checksums take the portable path, which is several times slower than those of x86-64 processors.")
+        found.append("checksums use the portable path, which is several times slower than the x86-64 paths.")
     cache = _cache()
     place = next(folder for folder in (cache, *cache.parents) if folder.exists())
     if not (place.is_dir() and os.access(place, os.W_OK)):
-        found.append(f"{place} cannot be written to: indexes that are made are not kept. Set XDG_CACHE_HOME.")
+        found.append(f"{place} is not writable, so indexes are not cached. Set XDG_CACHE_HOME.")
     return found

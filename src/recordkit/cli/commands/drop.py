@@ -1,4 +1,4 @@
-"""drop: fields taken away."""
+"""drop: drop fields."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from ..terminal.screen import Screen
 
 DETAILS: Final = """\
-Without --out no file is rewritten: a field that was added beside the records is removed, one of the records
-themselves is hidden from whoever reads them with recordkit."""
+Without --out, no file is rewritten: an added field is removed, and a field of the records themselves is hidden
+when they are read with recordkit."""
 EXAMPLES: Final = ("recordkit drop data/ thumbnail", "recordkit drop data/ email phone --out public/")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the arguments."""
     parser.add_argument("path", metavar="DATA", help="the dataset")
-    parser.add_argument("field", metavar="FIELD", type=field, nargs="+", help="the fields")
+    parser.add_argument("field", metavar="FIELD", type=field, nargs="+", help="the fields to drop")
     add_target(parser, needed=False)
     add_json(parser)
 
@@ -35,5 +35,5 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
     with working(screen, rows=rows_of(args.path, screen)):
         changed = rk.drop_fields(args.path, args.field, out=args.out, **options(args))
     names = ", ".join(changed.fields)
-    how = "left out of new files" if args.out is not None else "no longer seen; the files were not touched"
+    how = "not in the new files" if args.out is not None else "hidden; no file was rewritten"
     return tell_change(changed, f"{names}: {counted(changed.records, 'record')}, {how}", args, screen)

@@ -1,4 +1,4 @@
-"""filter: a new dataset of some of the records."""
+"""filter: write the matching records to a new dataset."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from ..terminal.screen import Screen
 
 DETAILS: Final = """\
-Names of fields, numbers, texts, comparisons, and, or, not, in, is none, len(). Records are copied byte for
-byte."""
+Expressions have field names, numbers, texts, comparisons, and, or, not, in, is none, and len(). Records are
+copied byte for byte."""
 EXAMPLES: Final = (
     "recordkit filter data/ --where 'label == 3 and len(tokens) > 8' --out three/",
     "recordkit filter data/ --where 'caption is not none' --out captioned/",
@@ -26,15 +26,15 @@ EXAMPLES: Final = (
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the arguments."""
     parser.add_argument("path", metavar="DATA", help="the dataset")
-    parser.add_argument("--where", metavar="EXPR", required=True, help="the records for which this holds are kept")
+    parser.add_argument("--where", metavar="EXPR", required=True, help="keep the matching records")
     add_target(parser, needed=True)
     add_json(parser)
 
 
 def run(args: argparse.Namespace, screen: Screen) -> int:
-    """Write the records that are wanted."""
+    """Write the matching records."""
     with working(screen):
         before = len(rk.open(args.path))
         changed = rk.filter(args.path, args.where, out=args.out, **options(args))

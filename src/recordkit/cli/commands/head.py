@@ -1,4 +1,4 @@
-"""head: the first records, for people."""
+"""head: print the first records."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ EXAMPLES: Final = (
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the arguments."""
     add_reading(parser)
-    parser.add_argument("-n", dest="count", metavar="N", type=whole, default=5, help="how many (5)")
+    parser.add_argument("-n", dest="count", metavar="N", type=whole, default=5, help="number of records (5)")
     add_selection(parser)
     add_json(parser)
 
@@ -39,7 +39,7 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
     dataset = opened(args)
     if dataset.schema is not None:
         found: Iterable[tuple[int, Any]] = rows(dataset, args, args.count)
-        if args.where is not None:  # they may be far down
+        if args.where is not None:  # the matching records may be far down
             with working(screen):
                 found = list(rows(dataset, args, args.count, total_of(dataset, args, screen)))
     else:

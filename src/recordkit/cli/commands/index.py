@@ -1,4 +1,4 @@
-"""index: indexes beside the files."""
+"""index: write indexes next to the files."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from ..terminal.screen import Screen
 
 DETAILS: Final = """\
-Reading needs none: one is made when records are first asked for by number, and kept in a cache folder. Beside
-the data it serves everyone."""
+Indexes are optional: the first lookup by number builds one and keeps it in a cache folder. Next to the data,
+an index serves all users."""
 EXAMPLES: Final = (
     "recordkit index train/",
     "recordkit index train/ --text       # .idx files, for DALI and vahidk/tfrecord",
@@ -25,15 +25,15 @@ EXAMPLES: Final = (
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the arguments."""
     add_paths(parser)
-    parser.add_argument("--text", action="store_true", help="the text index of DALI and vahidk/tfrecord, FILE.idx")
-    parser.add_argument("--overwrite", action="store_true", help="replace text indexes that are there")
+    parser.add_argument("--text", action="store_true", help="write FILE.idx, as DALI and vahidk/tfrecord use it")
+    parser.add_argument("--overwrite", action="store_true", help="replace existing text indexes")
     add_json(parser)
 
 
 def run(args: argparse.Namespace, screen: Screen) -> int:
-    """Write the indexes, and print where they are."""
+    """Write the indexes, and print their paths."""
     with working(screen):
         written = rk.index(where(args), text=args.text, overwrite=args.overwrite)
     if args.json:

@@ -1,4 +1,4 @@
-"""info: what is in this file?"""
+"""info: what a file contains."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from ..terminal.screen import Screen
 
 DETAILS: Final = """\
-Reads the first records of some of the files, whatever they are: plain or compressed, Examples or not, damaged
-or sound. `recordkit stats` looks at every value, `recordkit verify` at every byte. Status 1 if damage was
-met, or if this is no TFRecord file."""
+Reads the first records of some of the files, whether they are compressed or not, Examples or not, damaged or
+intact. `recordkit stats` reads every value, `recordkit verify` every byte. Exit status 1 if damage was found, or
+if this is not a TFRecord file."""
 EXAMPLES: Final = (
     "recordkit info unknown.tfrecord",
     "recordkit info train/",
@@ -25,13 +25,13 @@ EXAMPLES: Final = (
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the arguments."""
     add_reading(parser)
     add_json(parser)
 
 
 def run(args: argparse.Namespace, screen: Screen) -> int:
-    """Print what is in there."""
+    """Print what the dataset contains."""
     from recordkit.tools import describe
 
     from ._advice import advice

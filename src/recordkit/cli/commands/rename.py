@@ -1,4 +1,4 @@
-"""rename: fields under other names."""
+"""rename: rename fields."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EXAMPLES: Final = ("recordkit rename data/ image/encoded=image image/class/label
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the arguments."""
     parser.add_argument("path", metavar="DATA", help="the dataset")
     parser.add_argument("names", metavar="OLD=NEW", nargs="+", help="the old name and the new one")
     add_target(parser, needed=True)
@@ -39,6 +39,6 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
 def _pair(text: str) -> tuple[str, str]:
     old, _, new = text.partition("=")
     if not old or not new:
-        message = f"{text}: expected OLD=NEW\n  Such as image/encoded=image."
+        message = f"{text}: expected OLD=NEW\n  For example: image/encoded=image."
         raise WrongUse(message)
     return old, new

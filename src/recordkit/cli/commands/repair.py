@@ -1,4 +1,4 @@
-"""repair: every sound record of a damaged file, in a new file."""
+"""repair: recover the intact records of a damaged file."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from ..terminal.screen import Screen
 
 DETAILS: Final = """\
-The damaged file is left as it is. The new one appears when it is whole; the list of what was lost is beside
-it, in _recordkit/. Where no record is intact, nothing is written. Status 1 if anything was lost."""
+The damaged file is not changed. The new file appears once it is complete; the list of losses is next to it, in
+_recordkit/. If no record is intact, nothing is written. Exit status 1 if anything was lost."""
 EXAMPLES: Final = (
     "recordkit repair train-00007-of-00100.tfrecord",
     "recordkit repair broken.tfrecord.gz -o mended.tfrecord.gz",
@@ -31,18 +31,18 @@ EXAMPLES: Final = (
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
-    parser.add_argument("file", metavar="FILE", nargs="+", help="a damaged file, plain, gzip or zlib")
+    """Add the arguments."""
+    parser.add_argument("file", metavar="FILE", nargs="+", help="a damaged file: uncompressed, gzip or zlib")
     parser.add_argument("-o", "--out", metavar="OUT", help="the new file (FILE.repaired)")
-    parser.add_argument("--overwrite", action="store_true", help="replace the new file if it is there")
+    parser.add_argument("--overwrite", action="store_true", help="replace the new file if it exists")
     parser.add_argument(
-        "--nested", action="store_true", help="keep records that stand inside the payload of a damaged one"
+        "--nested", action="store_true", help="also recover records inside the payload of a damaged record"
     )
     parser.add_argument(
         "--accept",
         metavar="WAY",
         choices=["unmasked_crc", "zlib_crc", "zero_crc", "big_endian", "lf_to_crlf"],
-        help="take records as they are meant, where all break the format in one way: %(choices)s",
+        help="accept records that all deviate from the format in one way: %(choices)s",
     )
     add_json(parser)
 
@@ -50,12 +50,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, screen: Screen) -> int:
     """Repair the files one by one."""
     if args.out is not None and len(args.file) > 1:
-        message = f"one new file cannot be made of {len(args.file)}\n  Leave -o out, or repair them one by one."
+        message = f"-o names one file, but {len(args.file)} are to be repaired\n  Omit -o, or repair them one by one."
         raise WrongUse(message)
     reports = []
     for source in args.file:
         if not Path(source).exists():
-            rk.open(source)  # which says so, and what is there
+            rk.open(source)  # raises, and suggests names
         target = args.out or f"{source}.repaired"
         with working(screen):
             report = rk.repair(source, target, nested=args.nested, overwrite=args.overwrite, accept=args.accept)

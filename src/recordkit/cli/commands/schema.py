@@ -1,4 +1,4 @@
-"""schema: the fields and their types."""
+"""schema: print the schema."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ EXAMPLES: Final = (
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the arguments."""
     add_reading(parser)
     parser.add_argument(
-        "--as", dest="form", choices=["table", "python", "json", "tf"], default="table", help="the form"
+        "--as", dest="form", choices=["table", "python", "json", "tf"], default="table", help="the output format"
     )
     parser.add_argument("--json", dest="form", action="store_const", const="json", help="the same as --as json")
 
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
     schema = dataset.schema
     if schema is None:
         message = (
-            f"{dataset.shards[0].name}: these payloads are no Examples, and have no fields\n"
+            f"{dataset.shards[0].name}: these payloads are not Examples, so they have no fields\n"
             "  recordkit info says what they look like."
         )
         raise WrongUse(message)
@@ -58,11 +58,11 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
 def _table(schema: Schema, screen: Screen, *, told: bool) -> None:
     fields = {**schema.fields, **schema.sequences}
     rows = [
-        [screen.style(clean(name), "bold"), str(field), "one a step" if name in schema.sequences else ""]
+        [screen.style(clean(name), "bold"), str(field), "per step" if name in schema.sequences else ""]
         for name, field in fields.items()
     ]
     screen.table(["field", "type", " "], rows)
-    how = "told from the first records of some files" if told else "as it was written"
+    how = "inferred from the first records of some files" if told else "written with the dataset"
     screen.print(screen.style(f"{counted(len(fields), 'field')}, {how}", "dim"))
 
 
@@ -70,7 +70,7 @@ def _table(schema: Schema, screen: Screen, *, told: bool) -> None:
 
 
 class _Code:
-    """Stands in for the module `tensorflow`, and gives the text of what it is asked for."""
+    """A stand-in for the module `tensorflow`: attributes and calls give their source code."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -81,7 +81,7 @@ class _Code:
     def __call__(self, *values: Any, **named: Any) -> _Code:
         given = [repr(value) for value in values]
         given += [f"{name}={value!r}" for name, value in named.items()]
-        while given and given[-1] in ("None", "allow_missing=False"):  # which goes without saying
+        while given and given[-1] in ("None", "allow_missing=False"):  # the defaults
             del given[-1]
         return _Code(f"{self._text}({', '.join(given)})")
 

@@ -1,4 +1,4 @@
-"""stats: what the values of every field are like."""
+"""stats: summarize each field."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from ..terminal.screen import Screen
 
 DETAILS: Final = """\
-One pass over the records, in bounded memory. Of byte strings, numbers are sizes in bytes; of large fields,
-the counts marked ~ are estimates. --json has quantiles, histograms and top values."""
+One pass over the records, in bounded memory. For byte strings, the numbers are sizes in bytes; counts marked
+with ~ are estimates. --json adds quantiles, histograms and top values."""
 EXAMPLES: Final = (
     "recordkit stats train/",
     "recordkit stats train/ --fields label,tokens",
-    "recordkit stats train/ --sample 10000        # always the same ones",
+    "recordkit stats train/ --sample 10000        # the same ones each time",
 )
 
 _ROOM_FOR_MEAN, _ROOM_FOR_STD = 95, 110
@@ -33,10 +33,10 @@ _HEADS: Final = ("field", "type", "missing", "distinct", "min", "median", "max",
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the arguments."""
     add_reading(parser)
     add_fields(parser)
-    parser.add_argument("--sample", metavar="N", type=natural, help="look at N records only, drawn by chance")
+    parser.add_argument("--sample", metavar="N", type=natural, help="use a random sample of N records")
     add_workers(parser)
     add_json(parser)
 
@@ -77,6 +77,6 @@ def _print(found: Stats, screen: Screen) -> None:
 
 
 def _narrowed(row: list[str], width: int | None) -> list[str]:
-    """Return a row without what is missed least, where there is no room for it."""
+    """Return a row without its least important cells, if there is no room for them."""
     mean = row[7] if width is None or width >= _ROOM_FOR_MEAN else ""
     return [*row[:7], mean, row[8] if width is None or width >= _ROOM_FOR_STD else "", row[9]]

@@ -1,4 +1,4 @@
-"""verify: is every byte as it was written?"""
+"""verify: check every byte against its checksums."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from ..terminal.screen import Screen
 
 DETAILS: Final = """\
-Reads every byte once: the framing and both checksums of every record, those of gzip and zlib, and what the
-manifest and the indexes say. The files are left as they are. Status 1 if anything is wrong."""
+Reads every byte once, and checks the framing and both checksums of every record, the checksums of gzip and
+zlib, the manifest and the indexes. The files are not changed. Exit status 1 if anything is wrong."""
 EXAMPLES: Final = (
     "recordkit verify train/",
     "recordkit verify train/ --check examples        # are they all Examples that fit the schema?",
@@ -30,16 +30,16 @@ EXAMPLES: Final = (
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the arguments."""
     add_paths(parser)
-    parser.add_argument("--check", choices=["records", "examples", "images"], default="records", help="how far to look")
-    parser.add_argument("--schema", metavar="FILE", help="a schema.json that the Examples have to agree with")
+    parser.add_argument("--check", choices=["records", "examples", "images"], default="records", help="what to check")
+    parser.add_argument("--schema", metavar="FILE", help="a schema.json that the Examples have to match")
     add_workers(parser)
     add_json(parser)
 
 
 def run(args: argparse.Namespace, screen: Screen) -> int:
-    """Print what is wrong."""
+    """Print the findings."""
     schema = rk.Schema.load(args.schema) if args.schema is not None else None
     with working(screen):
         report = rk.verify(where(args), check=args.check, workers=args.workers, schema=schema)
@@ -60,4 +60,4 @@ def _print(report: Verified, screen: Screen) -> None:
     damaged = [file for file in report.files if file.verdict == "damaged"]
     if damaged:
         more = f"  # and {counted(len(damaged) - 1, 'more file')}" * (len(damaged) > 1)
-        screen.print(f"To keep what is sound: {screen.style(f'recordkit repair {damaged[0].path}', 'cyan')}{more}")
+        screen.print(f"Recover the intact records: {screen.style(f'recordkit repair {damaged[0].path}', 'cyan')}{more}")

@@ -1,4 +1,4 @@
-"""view: a page on this machine to look at a dataset with."""
+"""view: browse the dataset in your browser."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from ..terminal.screen import Screen
 
 DETAILS: Final = """\
-Serves a page to this machine only, under an address with a secret in it, and opens it in the browser. It reads
-what it shows and nothing else, writes nothing, and ends with Ctrl-C. Needs recordkit[viewer]."""
+Serves a page to this machine only, under a URL with a secret token, and opens it in the browser. It reads only
+what it shows, writes nothing, and stops with Ctrl-C. Needs recordkit[viewer]."""
 EXAMPLES: Final = (
     "recordkit view train/",
     "recordkit view damaged.tfrecord",
@@ -22,13 +22,11 @@ EXAMPLES: Final = (
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the arguments."""
     add_paths(parser)
-    parser.add_argument("--split", metavar="NAME", help="the files of one split only")
-    parser.add_argument(
-        "--port", type=port, default=0, metavar="N", help="where to listen; by default any that is free"
-    )
-    parser.add_argument("--no-browser", action="store_true", help="print the address, and open nothing")
+    parser.add_argument("--split", metavar="NAME", help="only this split of the folder")
+    parser.add_argument("--port", type=port, default=0, metavar="N", help="the port (default: any free port)")
+    parser.add_argument("--no-browser", action="store_true", help="print the URL without opening it")
 
 
 def run(args: argparse.Namespace, screen: Screen) -> int:
@@ -36,7 +34,7 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
     from recordkit.viewer import serve
 
     def ready(address: str) -> None:
-        screen.print(f"{screen.style(address, 'bold')}  Ctrl-C ends it.")
+        screen.print(f"{screen.style(address, 'bold')}  Press Ctrl-C to stop.")
         screen.out.flush()
 
     serve(where(args), port=args.port, split=args.split, open_browser=not args.no_browser, ready=ready)

@@ -1,4 +1,4 @@
-"""Bar: progress on a terminal, with the rate and the time left. Drawn on the standard error, and gone at the end."""
+"""Bar: progress on the terminal, with the rate and the time left. It is drawn on stderr and removed at the end."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 
     from .screen import Screen
 
-_WAIT: Final = 0.4  # seconds: what is done sooner needs no bar
+_WAIT: Final = 0.4  # seconds before the bar appears
 _EVERY: Final = 0.1
 _SLOT: Final = 24
-_LEAST: Final = 12  # letters of a name
+_LEAST: Final = 12  # characters of the name
 
 _stopped = threading.Event()
 
 
 @contextmanager
 def working(screen: Screen, *, rows: int | None = None) -> Iterator[None]:
-    """Draw how far the work inside the block has come, and let Ctrl-C reach all of its threads.
+    """Draw the progress of the block, and let Ctrl-C stop all of its threads.
 
     Args:
-        screen: Where to.
-        rows: How many rows will be written, where the work itself does not know.
+        screen: The screen.
+        rows: The number of rows to be written, if the work itself does not know it.
     """
     bar = Bar(screen, rows)
     try:
@@ -47,7 +47,7 @@ def working(screen: Screen, *, rows: int | None = None) -> Iterator[None]:
 
 @contextmanager
 def _stopping() -> Iterator[None]:
-    """Stop all threads at Ctrl-C: the main one waits for the others before it goes."""
+    """Stop all threads at Ctrl-C, because the main thread waits for the others."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -60,29 +60,29 @@ def _stopping() -> Iterator[None]:
 
 
 def stop(number: int, frame: FrameType | None) -> None:
-    """Handle Ctrl-C: in this thread at once, in the others where they heed it."""
+    """Handle Ctrl-C: raise in this thread now, and in others at their next `heed`."""
     _stopped.set()
     raise KeyboardInterrupt
 
 
 def heed() -> None:
-    """Raise `KeyboardInterrupt` in any thread if the user has pressed Ctrl-C, but not in what cleans up after it."""
+    """Raise `KeyboardInterrupt` if the user has pressed Ctrl-C, unless this runs during its cleanup."""
     if _stopped.is_set() and sys.exc_info()[0] is not KeyboardInterrupt:
         raise KeyboardInterrupt
 
 
 class Bar:
-    """What work reports to; from many threads."""
+    """A progress bar. Safe to report to from many threads."""
 
     def __init__(self, screen: Screen, rows: int | None = None) -> None:
         self._screen = screen
         self._draws = screen.draws
         self._rows = rows
         self._lock = threading.Lock()
-        self._started: float | None = None  # with the first report: before it, modules are loaded
+        self._started: float | None = None  # at the first report, when all modules are loaded
         self._drawn = 0.0
-        self._parts: dict[int, int] = {}  # rows of the part that each thread is at
-        self._coming: dict[int, int] = {}  # values that each has made for the next rows
+        self._parts: dict[int, int] = {}  # rows of the current part, by thread
+        self._coming: dict[int, int] = {}  # values computed for the next rows, by thread
         self._finished = 0
         self._on_screen = False
 
@@ -90,7 +90,7 @@ class Bar:
         """Take a report.
 
         Raises:
-            KeyboardInterrupt: The work is to stop.
+            KeyboardInterrupt: The user pressed Ctrl-C.
         """
         heed()
         if not self._draws:
@@ -108,9 +108,9 @@ class Bar:
                 self._draw(report, now - self._started)
 
     def _summed(self, report: Report) -> Report:
-        """Return the rows of all parts, which threads write at the same time and one after the other."""
+        """Return the rows of all parts, which threads write in parallel and in sequence."""
         thread = threading.get_ident()
-        if report.unit == "values":  # there may be several fields, whose values are made one after the other
+        if report.unit == "values":  # several fields are computed one after the other
             self._coming[thread] = max(report.done, self._coming.get(thread, 0))
         else:
             before = self._parts.get(thread, 0)
@@ -122,7 +122,7 @@ class Bar:
         return progress.Report(report.what, done, self._rows, "rows")
 
     def line(self, report: Report, seconds: float, width: int) -> str:
-        """Return the line for a report, so many seconds after the start; where it is too long, the name gives way."""
+        """Return the line for a report, `seconds` after the start; if it is too long, the name is cut."""
         from .screen import cells, cut
 
         how_far = _how_far(report, seconds)
@@ -135,7 +135,7 @@ class Bar:
         self._on_screen = True
 
     def clear(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         with self._lock:
             if self._on_screen:
                 self._screen.err.write("\r\x1b[K")
@@ -144,7 +144,7 @@ class Bar:
 
 
 def _how_far(report: Report, seconds: float) -> str:
-    """Return the share, the rate and the time left; without a total, what is done and the rate."""
+    """Return the share, the rate and the time left; without a total, the amount and the rate."""
     done, total, unit = report.done, report.total, report.unit
     rate = done / seconds if seconds > 0 else 0.0
     if not total:

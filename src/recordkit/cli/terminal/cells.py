@@ -1,4 +1,4 @@
-"""Show: one value in a line, as people want to see it."""
+"""Cells: a value in one line, for people."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BINS: Final = 12
 
 
 def value_words(value: Any) -> str:
-    r"""Return a value in a line, with nothing in it that steers a terminal.
+    r"""Return a value in one line, without control characters.
 
     >>> value_words("a\nb"), value_words(b"\x00\x01"), value_words(np.arange(12, dtype=np.int64))
     ('a\\nb', '2 bytes: 00 01', 'int64[12], 0 to 11: 0 1 2 3 4 5 6 7 …')
@@ -51,7 +51,7 @@ def _listed(words: list[str], count: int) -> str:
 
 
 def digits(value: Any) -> str:
-    """Return one number with as many digits as matter."""
+    """Return a number, rounded to four digits if it is a float."""
     if isinstance(value, float | np.floating):
         return f"{float(value):.4g}"
     return str(value)
@@ -90,18 +90,18 @@ def _array_words(array: np.ndarray[Any, Any]) -> str:
     return f"{array.dtype}[{','.join(map(str, array.shape))}]{span}: {first}{' …' * (array.size > _FEW)}"
 
 
-# --- Many values
+# --- Histograms
 
 
 def histogram(field: FieldStats) -> str:
-    """Return the values of a field as a row of bars; nothing where they are all the same."""
+    """Return the histogram of a field as a row of bars; empty if all values are equal."""
     summary = field.sizes or field
     found = summary.histogram
     return spark(_gathered(found.counts)) if found is not None and summary.min != summary.max else ""
 
 
 def _gathered(counts: Sequence[int]) -> list[int]:
-    """Return the counts in fewer bins, each of as many of the old ones.
+    """Return the counts in fewer bins, by merging equal numbers of neighbours.
 
     >>> _gathered([1, 2, 3]), _gathered([1] * 20)
     ([1, 2, 3], [2, 2, 2, 2, 2, 2, 2, 2, 2, 2])

@@ -1,6 +1,6 @@
-r"""Screen: text for people, on a terminal and piped. Colours and cutting to the width are for terminals only.
+r"""Screen: text output, on a terminal or piped. Only a terminal gets colours and cut lines.
 
-What comes from data goes through `clean`: nothing in a record can steer the terminal.
+Text from data goes through `clean`, so that no record can send control characters to the terminal.
 
 >>> clean("red: \x1b[31m"), cut("a long text", 6), spark([0, 1, 4, 8])
 ('red: \\x1b[31m', 'a lon…', ' ▁▄█')
@@ -26,11 +26,11 @@ __all__ = ["Screen", "cells", "cut", "spark", "wrapped"]
 _STYLES: Final = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
 _SGR: Final = re.compile(r"\x1b\[[\d;]*m")
 _BARS: Final = " ▁▂▃▄▅▆▇█"
-_LEAST: Final = 8  # no column is cut to less
+_LEAST: Final = 8  # characters that every column keeps
 
 
 def cells(text: str) -> int:
-    r"""Return how wide a text is on a terminal, styles apart.
+    r"""Return the width of a text on a terminal, without its styles.
 
     >>> cells("abc"), cells("日本"), cells("\x1b[1mbold\x1b[0m")
     (3, 4, 4)
@@ -46,7 +46,7 @@ def _cell(letter: str) -> int:
 
 
 def cut(text: str, width: int | None) -> str:
-    """Return as much of a text without styles as fits, with an ellipsis where it was cut."""
+    """Cut a text without styles to a width, with an ellipsis."""
     if width is None or cells(text) <= width:
         return text
     taken, used = [], 1
@@ -59,7 +59,7 @@ def cut(text: str, width: int | None) -> str:
 
 
 def wrapped(text: str, width: int | None, indent: str = "") -> list[str]:
-    """Return a text in lines that fit, the lines behind the first indented."""
+    """Wrap a text to a width; lines after the first are indented."""
     lines, line = [], ""
     for word in text.split(" "):
         if line and width is not None and cells(line) + 1 + cells(word) > width:
@@ -71,7 +71,7 @@ def wrapped(text: str, width: int | None, indent: str = "") -> list[str]:
 
 
 def spark(counts: Sequence[float]) -> str:
-    """Return numbers as a row of bars; any that is not zero shows."""
+    """Return numbers as a row of bars; every positive number is visible."""
     most = max(counts, default=0)
     if not most:
         return " " * len(counts)
@@ -79,14 +79,14 @@ def spark(counts: Sequence[float]) -> str:
 
 
 class Screen:
-    """Where a command prints to.
+    """The output of a command.
 
     Args:
-        out: By default the standard output of now.
-        err: By default the standard error of now.
+        out: Default: the current stdout.
+        err: Default: the current stderr.
 
     Attributes:
-        width: How many letters a line may have; None where it is not a terminal and nothing is cut.
+        width: The width of the terminal; None if the output is not a terminal, and nothing is cut.
     """
 
     def __init__(self, out: TextIO | None = None, err: TextIO | None = None) -> None:
@@ -98,11 +98,11 @@ class Screen:
 
     @property
     def draws(self) -> bool:
-        """Whether someone watches, and progress may be drawn."""
+        """Whether progress may be drawn."""
         return _is_terminal(self.err) and os.environ.get("TERM") != "dumb"
 
     def style(self, text: str, *styles: str) -> str:
-        """Return a text in colours, where there are any."""
+        """Return a text in colours, if the output has any."""
         return _styled(text, styles) if self._colours and text else text
 
     def print(self, text: str = "") -> None:
@@ -110,11 +110,11 @@ class Screen:
         self.out.write(text + "\n")
 
     def tell(self, text: str) -> None:
-        """Print a line that is no part of what was asked for."""
+        """Print a line on stderr."""
         self.err.write(text + "\n")
 
     def error(self, message: str) -> None:
-        """Print what is wrong, then what to do."""
+        """Print an error message."""
         first, *rest = (clean(line) for line in message.splitlines() or [""])
         word = _styled("error:", ("bold", "red")) if self._err_colours else "error:"
         self.out.flush()
@@ -133,14 +133,14 @@ class Screen:
         shrink: Sequence[str] = (),
         indent: str = "",
     ) -> None:
-        """Print a table; columns that are empty are left out.
+        """Print a table, without its empty columns.
 
         Args:
-            heads: The names of the columns, no two the same.
-            rows: The cells, which may have styles where their column is not to shrink.
-            right: The columns of numbers.
-            shrink: The columns that may be cut where the table is too wide, the first of them first.
-            indent: What stands before each line.
+            heads: The column names, all different.
+            rows: The cells, with styles only in columns that do not shrink.
+            right: The columns to align right.
+            shrink: The columns to cut if the table is too wide, in this order.
+            indent: The start of each line.
         """
         rows = [list(row) for row in rows]
         used = [number for number in range(len(heads)) if any(row[number] for row in rows)]
@@ -156,7 +156,7 @@ class Screen:
 
 
 def clean_json(text: str) -> str:
-    r"""Return JSON text with what steers a terminal as escapes; it means the same.
+    r"""Return equivalent JSON text with control characters escaped.
 
     >>> clean_json('"\x9b31m"')
     '"\\u009b31m"'
@@ -174,7 +174,7 @@ def _line(row: Sequence[str], names: Sequence[str], widths: Sequence[int], right
 
 
 def _fit(widths: list[int], shrink: Sequence[int], most: int) -> None:
-    """Make columns narrower until a line fits, or none can be made so."""
+    """Make columns narrower until a line fits, or none can shrink further."""
     for at in shrink:
         over = sum(widths) + 2 * (len(widths) - 1) - most
         if over <= 0:
@@ -191,7 +191,7 @@ def _is_terminal(file: TextIO) -> bool:
 
 
 def _has_colours(file: TextIO) -> bool:
-    """Tell whether to use colours; NO_COLOR and FORCE_COLOR are what others obey, too."""
+    """Tell whether to use colours, according to NO_COLOR, FORCE_COLOR and the terminal."""
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR"):
