@@ -41,9 +41,9 @@ class Map(ElementStep):
     workers: Workers = AUTO
     keeps = True
 
-    def apply(self, piece: TracedElements, place: Place) -> TracedElements:
+    def apply(self, inputs: TracedElements, place: Place) -> TracedElements:
         """Call the function with each element."""
-        return piece._replace(values=list(_called(self.function, piece, place, "map")))
+        return inputs._replace(values=list(_called(self.function, inputs, place, "map")))
 
     def __str__(self) -> str:
         return f"Map({name_of(self.function)})"
@@ -57,17 +57,17 @@ class MapBatches(ElementStep):
     workers: Workers = AUTO
     keeps = True
 
-    def apply(self, piece: TracedElements, place: Place) -> TracedElements:
+    def apply(self, inputs: TracedElements, place: Place) -> TracedElements:
         """Call the function with the columns."""
-        if not len(piece.values):
-            return piece
+        if not len(inputs.values):
+            return inputs
         try:
-            made = self.function(collate(piece.values))
+            made = self.function(collate(inputs.values))
         except Exception as error:
-            first, last = place(int(piece.ends[0]) - 1), place(int(piece.ends[-1]) - 1)
+            first, last = place(int(inputs.ends[0]) - 1), place(int(inputs.ends[-1]) - 1)
             error = failed(error, f"map_batches({name_of(self.function)}) failed on the rows from {first} to {last}")
             raise error
-        return piece._replace(values=self._rows(made, len(piece.values)))
+        return inputs._replace(values=self._rows(made, len(inputs.values)))
 
     def _rows(self, made: Any, count: int) -> Values:
         batch = made if isinstance(made, Batch) else _as_batch(made)
@@ -115,10 +115,10 @@ class Filter(ElementStep):
     workers: Workers = AUTO
     keeps = False
 
-    def apply(self, piece: TracedElements, place: Place) -> TracedElements:
+    def apply(self, inputs: TracedElements, place: Place) -> TracedElements:
         """Call the function with each element."""
-        answers = _called(self.function, piece, place, "filter")
-        return _kept(piece, np.fromiter(map(bool, answers), np.bool_, len(piece.values)))
+        answers = _called(self.function, inputs, place, "filter")
+        return _kept(inputs, np.fromiter(map(bool, answers), np.bool_, len(inputs.values)))
 
     def __str__(self) -> str:
         return f"Filter({name_of(self.function)})"
@@ -131,35 +131,35 @@ class Where(ElementStep):
     expression: Expression
     keeps = False
 
-    def apply(self, piece: TracedElements, place: Place) -> TracedElements:
+    def apply(self, inputs: TracedElements, place: Place) -> TracedElements:
         """Evaluate the expression on the columns."""
-        if not isinstance(piece.values, Batch):
+        if not isinstance(inputs.values, Batch):
             message = (
                 f"filter({str(self.expression)!r}): expected rows of a dataset, found results of map\n"
                 "  Put it before map, or give a function."
             )
             raise SchemaError(message)
-        return _kept(piece, self.expression.mask(piece.values))
+        return _kept(inputs, self.expression.mask(inputs.values))
 
     def __str__(self) -> str:
         return f"Filter({str(self.expression)!r})"
 
 
-def _kept(piece: TracedElements, mask: NDArray[np.bool_]) -> TracedElements:
+def _kept(inputs: TracedElements, mask: NDArray[np.bool_]) -> TracedElements:
     if mask.all():
-        return piece
+        return inputs
     kept = np.flatnonzero(mask)
-    values, ends = piece.values, piece.ends
+    values, ends = inputs.values, inputs.ends
     picked = values.take(kept) if isinstance(values, Batch) else [values[i] for i in kept.tolist()]
-    return TracedElements(picked, [ends[i] for i in kept.tolist()], piece.taken)
+    return TracedElements(picked, [ends[i] for i in kept.tolist()], inputs.taken)
 
 
-def _called(function: Callable[[Any], Any], piece: TracedElements, place: Place, what: str) -> Iterator[Any]:
-    for i, element in enumerate(elements(piece.values)):
+def _called(function: Callable[[Any], Any], inputs: TracedElements, place: Place, what: str) -> Iterator[Any]:
+    for i, element in enumerate(elements(inputs.values)):
         try:
             yield function(element)
         except Exception as error:
-            error = failed(error, f"{place(int(piece.ends[i]) - 1)}: {what}({name_of(function)}) failed")
+            error = failed(error, f"{place(int(inputs.ends[i]) - 1)}: {what}({name_of(function)}) failed")
             raise error
 
 
@@ -172,23 +172,25 @@ class DecodeImages(ElementStep):
     options: tuple[tuple[str, Any], ...] = ()
     keeps = True
 
-    def apply(self, piece: TracedElements, place: Place) -> TracedElements:
+    def apply(self, inputs: TracedElements, place: Place) -> TracedElements:
         """Decode the pictures of each row."""
-        if isinstance(piece.values, Batch):
-            column = self._decoded(piece.values, piece, place)
-            columns = {name: column if name == self.field else piece.values.lazy_columns[name] for name in piece.values}
-            return piece._replace(values=Batch(columns, len(piece.values), piece.values.masks))
-        batches = piece.values and isinstance(piece.values[0], Batch)
-        return piece._replace(values=[self._in_batch(v) if batches else self._in_row(v) for v in piece.values])
+        if isinstance(inputs.values, Batch):
+            column = self._decoded(inputs.values, inputs, place)
+            columns = {
+                name: column if name == self.field else inputs.values.lazy_columns[name] for name in inputs.values
+            }
+            return inputs._replace(values=Batch(columns, len(inputs.values), inputs.values.masks))
+        batches = inputs.values and isinstance(inputs.values[0], Batch)
+        return inputs._replace(values=[self._in_batch(v) if batches else self._in_row(v) for v in inputs.values])
 
-    def _decoded(self, batch: Batch, piece: TracedElements, place: Place) -> Any:
+    def _decoded(self, batch: Batch, inputs: TracedElements, place: Place) -> Any:
         column = batch[self.field] if self.field in batch else None  # noqa: SIM401 - a batch is no dict
         if not isinstance(column, BytesColumn) or column.text:
             raise self._no_pictures(batch, column)
         try:
             return _pixels(images.decode_batch(_encoded(column), self.size, **dict(self.options)))
         except CorruptRecordError as error:
-            where = [] if error.record is None else [place(int(piece.ends[error.record]) - 1)]
+            where = [] if error.record is None else [place(int(inputs.ends[error.record]) - 1)]
             inside = ": ".join([*where, self.field, error.place])
             raise CorruptRecordError(error.summary, place=inside, advice=error.advice, record=error.record) from error
 
@@ -244,16 +246,16 @@ class BatchStep(Step):
     pad: Fill = None
     lists: bool = False
 
-    def apply(self, piece: TracedElements, place: Place) -> TracedElements:
+    def apply(self, inputs: TracedElements, place: Place) -> TracedElements:
         """Return the batches of elements, the first of which begins a batch."""
-        values, ends, count = piece.values, piece.ends, len(piece.values)
+        values, ends, count = inputs.values, inputs.ends, len(inputs.values)
         if count == self.size:
-            return TracedElements([self._batch(values)], [ends[count - 1]], piece.taken)
+            return TracedElements([self._batch(values)], [ends[count - 1]], inputs.taken)
         stops = list(range(self.size, count + 1, self.size))
         if count % self.size and not self.drop_last:
             stops.append(count)
         batches = self._batches(cut(values, 0, stops[-1])) if stops else []
-        return TracedElements(batches, [ends[stop - 1] for stop in stops], piece.taken)
+        return TracedElements(batches, [ends[stop - 1] for stop in stops], inputs.taken)
 
     def _batches(self, values: Values) -> list[Any]:
         if self.pads and isinstance(values, Batch):
@@ -309,15 +311,15 @@ class Section:
     steps: tuple[Any, ...] = ()  # element steps, and the batch step if it is aligned
     numbers: tuple[int, ...] = ()  # which steps of the pipeline they are
 
-    def run(self, piece: TracedElements, place: Place) -> tuple[TracedElements, list[float]]:
+    def run(self, inputs: TracedElements, place: Place) -> tuple[TracedElements, list[float]]:
         """Return the result of the steps, and how many seconds each took."""
         seconds, begun = [], time.perf_counter()
         for step in self.steps:
-            piece = step.apply(piece, place)
+            inputs = step.apply(inputs, place)
             now = time.perf_counter()
             seconds.append(now - begun)
             begun = now
-        return piece, seconds
+        return inputs, seconds
 
     @property
     def keeps(self) -> bool:

@@ -40,11 +40,11 @@ class Step:
 class ElementStep(Step):
     """A step that looks at each element alone, so that any number of elements can be processed at once."""
 
-    def apply(self, elements: TracedElements, place: Place) -> TracedElements:
-        """Return what the elements become.
+    def apply(self, inputs: TracedElements, place: Place) -> TracedElements:
+        """Return the result for each element, or for those kept.
 
         Args:
-            elements: What the steps before it made.
+            inputs: What the steps before it made.
             place: Names where an element came from, by its number among the inputs of the first step.
         """
         raise NotImplementedError

@@ -334,9 +334,9 @@ class _EachRow:
             raise SchemaError(message, record=number) from error
 
 
-def _wanted(keep: Callable[[Batch], NDArray[np.bool_]], part: RecordRange, making: BatchDecoder) -> NDArray[np.bool_]:
+def _wanted(keep: Callable[[Batch], NDArray[np.bool_]], part: RecordRange, decoder: BatchDecoder) -> NDArray[np.bool_]:
     """Return which records of a part match a condition; errors name the record."""
-    batch = making.decode(part, 0, len(part.chunk))
+    batch = decoder.decode(part, 0, len(part.chunk))
     try:
         return keep(batch)
     except SchemaError as error:
@@ -378,14 +378,14 @@ def _deleted(
     """Write an overlay that deletes records."""
     records, schema = dataset.sequence, dataset.needed_schema
     keep, needed = _condition(where, schema, reads)
-    making = decoder_for(records.own_schema or Schema({}), records.stack, needed)
+    decoder = decoder_for(records.own_schema or Schema({}), records.stack, needed)
     deleted: dict[str, NDArray[np.int64]] = {}
     done, total = 0, len(dataset)
     for at, file in enumerate(records.files):
         assert file.local is not None
         found = [np.empty(0, np.int64)]
         for part in _rewrite.parts_of(records, at):
-            found.append(part.record_numbers(0, len(part.chunk))[_wanted(keep, part, making)])
+            found.append(part.record_numbers(0, len(part.chunk))[_wanted(keep, part, decoder)])
             done += len(part.chunk)
             progress.step("looking at records", done, total, "records")
         numbers = np.concatenate(found)

@@ -159,7 +159,7 @@ class DatasetView:
 
     # --- Reading by number
 
-    def making(self, names: Sequence[str], shard: FileView | None = None) -> BatchDecoder | None:
+    def decoder(self, names: Sequence[str], shard: FileView | None = None) -> BatchDecoder | None:
         """Return the decoder for these fields; None if the payloads are not Examples."""
         if self.schema is None:
             return None
@@ -197,10 +197,10 @@ class DatasetView:
             return [self._alone(shard, *pairs[0], names, error)]
 
     def _values(self, shard: FileView, part: RecordRange, names: Sequence[str]) -> list[dict[str, Any]]:
-        making = self.making(names, shard)
-        if making is None:
+        decoder = self.decoder(names, shard)
+        if decoder is None:
             return [{"payload": payload} for payload in part.chunk]
-        batch: Batch = making.decode(part, 0, len(part.chunk))
+        batch: Batch = decoder.decode(part, 0, len(part.chunk))
         return [{name: row.get(name) for name in names} for row in batch.rows()]
 
     def _alone(self, shard: FileView, number: int, inside: int, names: Sequence[str], error: Exception) -> Row:
@@ -243,11 +243,11 @@ class DatasetView:
             yield Batch({}, 0), np.empty(0, np.int64), end
 
     def _good(self, shard: FileView, part: RecordRange, names: Sequence[str]) -> Iterator[tuple[Batch, slice]]:
-        making = self.making(names, shard)
-        if making is None:
+        decoder = self.decoder(names, shard)
+        if decoder is None:
             message = "these records have no fields: they are read as payloads"
             raise SchemaError(message)
-        yield from _good_rows(making, part, 0, len(part.chunk))
+        yield from _good_rows(decoder, part, 0, len(part.chunk))
 
     def sampled(self, count: int, names: Sequence[str]) -> Iterator[Batch]:
         """Yield batches with about `count` records in total, spread over the records counted so far."""
@@ -295,17 +295,17 @@ def _first_rows(batch: Batch, count: int) -> Batch:
     return Batch(columns, count, {name: batch.valid(name)[:count] for name in batch.names})
 
 
-def _good_rows(making: BatchDecoder, part: RecordRange, start: int, stop: int) -> Iterator[tuple[Batch, slice]]:
+def _good_rows(decoder: BatchDecoder, part: RecordRange, start: int, stop: int) -> Iterator[tuple[Batch, slice]]:
     """Yield batches of the records [start, stop) of a part, without those that cannot be decoded."""
     if start == stop:
         return
     try:
-        batch = making.decode(part, start, stop)
-        making.force(batch)
+        batch = decoder.decode(part, start, stop)
+        decoder.force(batch)
     except (RecordKitError, UnicodeDecodeError):
         if stop - start > 1:
             middle = (start + stop) // 2
-            yield from _good_rows(making, part, start, middle)
-            yield from _good_rows(making, part, middle, stop)
+            yield from _good_rows(decoder, part, start, middle)
+            yield from _good_rows(decoder, part, middle, stop)
         return
     yield batch, slice(start, stop)

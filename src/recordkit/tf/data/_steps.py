@@ -58,10 +58,10 @@ _MOST = 256  # elements in a block
 class Call(Map):
     """Call the user's function with each element, as tf.data does."""
 
-    def apply(self, piece: TracedElements, place: Place) -> TracedElements:
-        where = piece, place, "map"
-        made = [_called(self.function, to_element, element, i, where) for i, element in enumerate(_listed(piece))]
-        return piece._replace(values=made)
+    def apply(self, inputs: TracedElements, place: Place) -> TracedElements:
+        where = inputs, place, "map"
+        made = [_called(self.function, to_element, element, i, where) for i, element in enumerate(_listed(inputs))]
+        return inputs._replace(values=made)
 
     __str__ = Map.__str__
 
@@ -70,8 +70,8 @@ class Call(Map):
 class Make(Map):
     """Call one of our own functions with each element; failed ones pass through."""
 
-    def apply(self, piece: TracedElements, place: Place) -> TracedElements:
-        return piece._replace(values=[self._made(element) for element in _listed(piece)])
+    def apply(self, inputs: TracedElements, place: Place) -> TracedElements:
+        return inputs._replace(values=[self._made(element) for element in _listed(inputs)])
 
     def _made(self, element: Any) -> Any:
         if isinstance(element, Failed):
@@ -88,12 +88,12 @@ class Make(Map):
 class Keep(Filter):
     """Keep the elements for which the user's function returns True, and failed ones."""
 
-    def apply(self, piece: TracedElements, place: Place) -> TracedElements:
-        where, elements = (piece, place, "filter"), _listed(piece)
+    def apply(self, inputs: TracedElements, place: Place) -> TracedElements:
+        where, elements = (inputs, place, "filter"), _listed(inputs)
         made = [_called(self.function, _answer, element, i, where) for i, element in enumerate(elements)]
         kept = [i for i, answer in enumerate(made) if answer]
         values = [made[i] if isinstance(made[i], Failed) else elements[i] for i in kept]
-        return TracedElements(values, [piece.ends[i] for i in kept], piece.taken)
+        return TracedElements(values, [inputs.ends[i] for i in kept], inputs.taken)
 
     __str__ = Filter.__str__
 
@@ -113,8 +113,8 @@ def batched(elements: Any) -> Any:
     return Tensor(elements.chunk) if isinstance(elements, PackedPayloads) else batch_of(elements)
 
 
-def _listed(piece: TracedElements) -> list[Any]:
-    return list(piece.values)
+def _listed(inputs: TracedElements) -> list[Any]:
+    return list(inputs.values)
 
 
 def _called(function: Any, result: Any, element: Any, i: int, where: tuple[TracedElements, Place, str]) -> Any:
@@ -124,8 +124,8 @@ def _called(function: Any, result: Any, element: Any, i: int, where: tuple[Trace
     try:
         return result(function(*arguments(element)))
     except Exception as error:
-        piece, place, what = where
-        return Failed(failed(error, f"{place(int(piece.ends[i]) - 1)}: {what}({name_of(function)}) failed"))
+        inputs, place, what = where
+        return Failed(failed(error, f"{place(int(inputs.ends[i]) - 1)}: {what}({name_of(function)}) failed"))
 
 
 def arguments(element: Any) -> tuple[Any, ...]:
@@ -327,13 +327,13 @@ class Good(ElementStep):
 
     log: bool = False
 
-    def apply(self, piece: TracedElements, place: Place) -> TracedElements:
-        elements = _listed(piece)
+    def apply(self, inputs: TracedElements, place: Place) -> TracedElements:
+        elements = _listed(inputs)
         failed = [i for i, element in enumerate(elements) if isinstance(element, Failed)]
         for i in failed if self.log else ():
             warnings.warn(f"{place(i)} is dropped: {elements[i].error}", RuntimeWarning, stacklevel=2)
         kept = sorted({*range(len(elements))} - {*failed})
-        return TracedElements([elements[i] for i in kept], [piece.ends[i] for i in kept], piece.taken)
+        return TracedElements([elements[i] for i in kept], [inputs.ends[i] for i in kept], inputs.taken)
 
 
 @dataclass(frozen=True)

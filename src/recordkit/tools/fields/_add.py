@@ -341,7 +341,7 @@ class Adding:
     def _baked(self, records: RecordSequence, at: int, failures: list[Failure]) -> Iterator[Chunk]:
         base = records.own_schema or Schema({})
         drop = {feature for name in self.replaced for feature in (records.schema or base).wire_names(name)}
-        making = decoder_for(base, records.stack, self.reads) if self.reads else None
+        decoder = decoder_for(base, records.stack, self.reads) if self.reads else None
         sure = records.known is not None
         new = frozenset(feature for name in self.schema.names for feature in self.schema.wire_names(name))
         if self.replace and not sure:
@@ -351,7 +351,7 @@ class Adding:
         unread = _Slices(self._living(records, at, failures))
         for part in _rewrite.parts_of(records, at):
             count = len(part.chunk)
-            batch = making.decode(part, 0, count) if making is not None else None
+            batch = decoder.decode(part, 0, count) if decoder is not None else None
             if batch is None:
                 tail = unread.take(count)
             else:
@@ -371,13 +371,13 @@ class Adding:
 
     def _beside(self, records: RecordSequence, at: int, failures: list[Failure]) -> Iterator[Chunk]:
         """Yield the new fields of all records in the file; those of deleted records are empty."""
-        making = decoder_for(records.own_schema or Schema({}), records.stack, self.reads)
+        decoder = decoder_for(records.own_schema or Schema({}), records.stack, self.reads)
         file, first = records.files[at], self._first_of(records, at)
         stream = records.open_stream(file, 0, chunk_bytes=_rewrite.CHUNK_BYTES)
         while (chunk := stream.read()) is not None:
             part = records.part(file, chunk)
             count = len(part.chunk)
-            batch = making.decode(part, 0, count) if count else None
+            batch = decoder.decode(part, 0, count) if count else None
             made = self._encoded(first, part.record_numbers(0, count), part.path, batch, failures)
             yield _spread(made, part, chunk.first_record, len(chunk))
             first += count
