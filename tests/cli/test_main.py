@@ -16,7 +16,7 @@ import pytest
 import recordkit as rk
 from recordkit.cli import commands, main
 from recordkit.cli._commands import GROUPS, SUMMARIES
-from recordkit.cli._errors import words_of
+from recordkit.cli._errors import message_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -118,7 +118,7 @@ class TestWrongUse:
         assert done.status == 2
         assert json.loads(done.out) == {
             "error": {
-                "type": "WrongUse",
+                "type": "UsageError",
                 "message": "the following arguments are required: PATH",
                 "advice": "Usage: recordkit count --help",
             }
@@ -166,10 +166,10 @@ class TestOutput:
         ],
     )
     def test_what_to_do_is_a_command(self, words: str, said: str) -> None:
-        assert words_of(rk.StorageError(words, path="a")) == said
+        assert message_of(rk.StorageError(words, path="a")) == said
 
     def test_what_should_not_happen_is_two_lines_too(self) -> None:
-        assert words_of(RuntimeError("odd")) == (
+        assert message_of(RuntimeError("odd")) == (
             "RuntimeError: odd\n  This should not happen. RECORDKIT_TRACEBACK=1 shows where it did."
         )
 

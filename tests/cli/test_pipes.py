@@ -52,7 +52,7 @@ def written(path: Path, count: int = 5) -> Path:
     return path
 
 
-def words_of(command: str, path: str) -> list[str]:
+def message_of(command: str, path: str) -> list[str]:
     return [command, path, *(word.format(itself=path) for word in (LOOK | CHANGE)[command])]
 
 
@@ -93,7 +93,7 @@ def test_a_device_or_socket_is_refused_at_once(kind: str, command: str, run: Cal
     strange(Path("it.tfrecord"), kind)
 
     with in_time(SECONDS):
-        done = run(*words_of(command, "it.tfrecord"))
+        done = run(*message_of(command, "it.tfrecord"))
 
     assert done.status != 0
     assert f"found a {kind}" in done.out + done.err
@@ -108,7 +108,7 @@ def test_what_is_no_file_in_a_folder_is_left_out(command: str, run: Callable[...
     before = {path.name for path in Path("data").iterdir()}
 
     with in_time(SECONDS):
-        done = run(*words_of(command, "data"))
+        done = run(*message_of(command, "data"))
 
     assert (done.status, done.err) == (0, "") or command in {"append", "repair"}
     assert before <= {path.name for path in Path("data").iterdir()}
@@ -144,7 +144,7 @@ class TestANamedPipe:
         data = written(Path("one.tfrecord")).read_bytes()
 
         with in_time(SECONDS), fed(Path("pipe"), data):
-            done = run(*words_of(command, "pipe"))
+            done = run(*message_of(command, "pipe"))
 
         assert done.status == 0 or "pipe" in done.out + done.err
 

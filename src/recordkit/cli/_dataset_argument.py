@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 __all__ = [
     "add_reading",
     "add_selection",
+    "known_rows",
+    "known_total",
     "matches",
-    "opened",
+    "open_dataset",
+    "report_change",
+    "report_damage",
     "rows",
-    "rows_of",
-    "tell_change",
-    "tell_damage",
-    "told",
-    "total_of",
+    "with_progress",
 ]
 
 T = TypeVar("T")
@@ -56,13 +56,13 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--skip", metavar="N", type=whole, default=0, help="skip the first N of them")
 
 
-def opened(args: argparse.Namespace, **options: Any) -> Dataset:
+def open_dataset(args: argparse.Namespace, **options: Any) -> Dataset:
     """Return the dataset."""
     on_error: Any = (lambda damage: None) if args.skip_damaged else "raise"
     return rk.open(where(args), split=args.split, overlays=args.overlays, on_error=on_error, **options)
 
 
-def total_of(dataset: Dataset, args: argparse.Namespace, screen: Screen) -> int | None:
+def known_total(dataset: Dataset, args: argparse.Namespace, screen: Screen) -> int | None:
     """Return the number of records, if progress is drawn and the number is known or quickly counted."""
 
     def known(file: RecordFile) -> bool:
@@ -73,7 +73,7 @@ def total_of(dataset: Dataset, args: argparse.Namespace, screen: Screen) -> int 
     return len(dataset) if watched and all(map(known, dataset.shards)) else None
 
 
-def told(found: Iterable[T], total: int | None) -> Iterator[T]:
+def with_progress(found: Iterable[T], total: int | None) -> Iterator[T]:
     """Yield items, one per record, and report progress."""
     for number, each in enumerate(found, 1):
         if number % _ROWS == 0:
@@ -81,7 +81,7 @@ def told(found: Iterable[T], total: int | None) -> Iterator[T]:
         yield each
 
 
-def tell_damage(dataset: Dataset, screen: Screen) -> int:
+def report_damage(dataset: Dataset, screen: Screen) -> int:
     """Report the skipped damage, and return the status."""
     if not dataset.damage:
         return 0
@@ -111,7 +111,9 @@ def rows(
     dataset = dataset.skip(args.skip) if take is None else dataset.skip(args.skip).take(take)
     size = _ROWS if take is None else max(1, min(take, _ROWS))
     wanted = None if total is None else min(max(0, total - args.skip), total if take is None else take)
-    yield from enumerate(told((row for batch in dataset.batch(size) for row in batch.rows()), wanted), args.skip)
+    yield from enumerate(
+        with_progress((row for batch in dataset.batch(size) for row in batch.rows()), wanted), args.skip
+    )
 
 
 def matches(dataset: Dataset, where: str, total: int | None = None) -> Iterator[tuple[int, Any, Any]]:
@@ -144,12 +146,12 @@ def _matching(
 # --- Changes
 
 
-def rows_of(path: str, screen: Screen) -> int | None:
+def known_rows(path: str, screen: Screen) -> int | None:
     """Return the number of records, if progress is drawn."""
     return len(rk.open(path)) if screen.draws else None
 
 
-def tell_change(changed: Changed, words: str, args: argparse.Namespace, screen: Screen, **facts: Any) -> int:
+def report_change(changed: Changed, words: str, args: argparse.Namespace, screen: Screen, **facts: Any) -> int:
     """Print what was changed, and return the status: 1 if some values could not be made."""
     if args.json:
         failures = [{"record": each.record, "words": each.words} for each in changed.failures]

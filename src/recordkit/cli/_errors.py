@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from recordkit.errors import CorruptRecordError, RecordKitError, SchemaError, WrongFileError
 
-from ._parser import WrongUse
+from ._parser import UsageError
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-__all__ = ["as_dict", "in_shell_words", "status_of", "words_of"]
+__all__ = ["as_dict", "in_shell_words", "message_of", "status_of"]
 
 # Arguments in messages of the library, as command-line options. All patterns are replaced, in this order.
 _WORDS: Final = (
@@ -51,9 +51,9 @@ def in_shell_words(message: str) -> str:
     return message
 
 
-def words_of(error: BaseException) -> str:
+def message_of(error: BaseException) -> str:
     """Return the message for an error: what is wrong, and what to do."""
-    if isinstance(error, WrongUse):
+    if isinstance(error, UsageError):
         return str(error)
     if isinstance(error, RecordKitError):
         message = in_shell_words(str(error))
@@ -85,7 +85,7 @@ def status_of(error: BaseException) -> int:
 
 def as_dict(error: BaseException) -> dict[str, Any]:
     """Return an error for JSON."""
-    message, _, advice = words_of(error).partition("\n")
+    message, _, advice = message_of(error).partition("\n")
     facts = {name: getattr(error, name, None) for name in ("path", "kind", "record", "offset", "byte", "field")}
     known = {name: value for name, value in facts.items() if value is not None}
     return {"type": type(error).__name__, "message": message, "advice": advice.strip(), **known}

@@ -13,8 +13,8 @@ import recordkit
 from recordkit.wording import clean, nearest
 
 from ._commands import GROUPS, SUMMARIES
-from ._errors import as_dict, status_of, words_of
-from ._parser import WrongUse, leave_out, parser_of
+from ._errors import as_dict, message_of, status_of
+from ._parser import UsageError, parser_of, without_side_files
 from .terminal.screen import Screen
 
 if TYPE_CHECKING:
@@ -56,12 +56,12 @@ def _run(words: list[str], screen: Screen) -> int:
     except SystemExit as error:  # of argparse, after --help
         return int(error.code or 0)
     except Exception as error:
-        if os.environ.get("RECORDKIT_TRACEBACK") and not isinstance(error, WrongUse):
+        if os.environ.get("RECORDKIT_TRACEBACK") and not isinstance(error, UsageError):
             raise
         _take_back(screen)
         if "--json" in words:
             screen.json({"error": as_dict(error)})
-        screen.error(words_of(error))
+        screen.error(message_of(error))
         return status_of(error)
 
 
@@ -82,9 +82,9 @@ def _command(words: list[str], screen: Screen) -> int:
     module = import_module(f"recordkit.cli.commands.{name}")
     args = parser_of(name, module).parse_intermixed_args(rest)
     if isinstance(getattr(args, "path", None), list):
-        args.path, left_out = leave_out(args.path)
+        args.path, left_out = without_side_files(args.path)
         for path, reason in left_out:
-            screen.tell(f"left out: {clean(path)} ({reason})")
+            screen.note(f"left out: {clean(path)} ({reason})")
     quiet = any(getattr(args, option, False) for option in ("skip_damaged", "skip_errors", "quiet_log"))
     with _log(screen, quiet=quiet):
         try:
@@ -95,7 +95,7 @@ def _command(words: list[str], screen: Screen) -> int:
 
 
 def _interrupted(screen: Screen, *, resumable: bool) -> int:
-    screen.tell("interrupted; nothing is half-written" + _GO_ON * resumable)
+    screen.note("interrupted; nothing is half-written" + _GO_ON * resumable)
     return _INTERRUPTED
 
 
@@ -113,10 +113,10 @@ def _log(screen: Screen, *, quiet: bool) -> Iterator[None]:
         log.removeHandler(handler)
 
 
-def _unknown(name: str) -> WrongUse:
+def _unknown(name: str) -> UsageError:
     near = nearest(name, SUMMARIES)
     advice = f"Did you mean recordkit {near}?" if near else "recordkit --help lists all commands."
-    return WrongUse(f"there is no command {name!r}\n  {advice}")
+    return UsageError(f"there is no command {name!r}\n  {advice}")
 
 
 def _help(words: list[str], screen: Screen) -> int:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 __all__ = [
-    "WrongUse",
+    "UsageError",
     "add_fields",
     "add_json",
     "add_paths",
@@ -26,7 +26,6 @@ __all__ = [
     "add_workers",
     "field",
     "flat",
-    "leave_out",
     "names",
     "natural",
     "options",
@@ -34,12 +33,13 @@ __all__ = [
     "port",
     "where",
     "whole",
+    "without_side_files",
 ]
 
 _WIDEST = 100
 
 
-class WrongUse(Exception):  # noqa: N818 - the user's error, not the program's
+class UsageError(Exception):
     """Wrong usage. The message says what is wrong, and on a second line what to do."""
 
 
@@ -47,7 +47,7 @@ class _Parser(argparse.ArgumentParser):
     """A parser that reports errors in two lines."""
 
     def error(self, message: str) -> NoReturn:
-        raise WrongUse(f"{message}\n  Usage: {self.prog} --help")  # noqa: EM102
+        raise UsageError(f"{message}\n  Usage: {self.prog} --help")  # noqa: EM102
 
 
 def parser_of(name: str, module: ModuleType) -> argparse.ArgumentParser:
@@ -83,7 +83,7 @@ def where(args: argparse.Namespace) -> Any:
     return args.path[0] if len(args.path) == 1 else args.path
 
 
-def leave_out(paths: list[str]) -> tuple[list[str], list[tuple[str, str]]]:
+def without_side_files(paths: list[str]) -> tuple[list[str], list[tuple[str, str]]]:
     """Return the paths to read, and those that cannot hold records, each with the reason.
 
     The shell may have added these for an asterisk. Missing paths are kept, so that opening them fails.

@@ -92,19 +92,19 @@ def row_of(line: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
         SchemaError: A text does not fit its field.
     """
     declared = {**schema.fields, **schema.sequences}
-    return {name: _back(name, value, declared.get(name)) for name, value in line.items()}
+    return {name: _from_json(name, value, declared.get(name)) for name, value in line.items()}
 
 
-def _back(name: str, value: Any, declared: Any) -> Any:
+def _from_json(name: str, value: Any, declared: Any) -> Any:
     dtype = str(getattr(declared, "dtype", ""))
     if declared is None or value is None or dtype == "string":
         return value
-    return _told(name, value, dtype)
+    return _parsed(name, value, dtype)
 
 
-def _told(name: str, value: Any, dtype: str) -> Any:
+def _parsed(name: str, value: Any, dtype: str) -> Any:
     if isinstance(value, list):
-        return [_told(name, each, dtype) for each in value]
+        return [_parsed(name, each, dtype) for each in value]
     if dtype.startswith("timedelta64") and not isinstance(value, bool | float):
         return np.array(value, f"m8[{dtype.partition(':')[2]}]")[()]
     if not isinstance(value, str):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from recordkit.wording import listed
 
-from .._parser import WrongUse
+from .._parser import UsageError
 from ..terminal.bar import heed, stop
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def function(text: str) -> Callable[[Any], Any]:
     """Return the function with a name such as `module.py:height_of`.
 
     Raises:
-        WrongUse: There is no such function.
+        UsageError: There is no such function.
 
     >>> function("math:sqrt")(9)
     3.0
@@ -33,7 +33,7 @@ def function(text: str) -> Callable[[Any], Any]:
     place, _, name = text.rpartition(":")
     if not place or not name:
         message = f"{text}: this is not the name of a function\n  Write FILE.py:FUNCTION, or MODULE:FUNCTION."
-        raise WrongUse(message)
+        raise UsageError(message)
     module = _file(Path(place)) if place.endswith(".py") else _module(place)
     found: Any = module
     for part in name.split("."):
@@ -42,7 +42,7 @@ def function(text: str) -> Callable[[Any], Any]:
         offered = [each for each, value in vars(module).items() if callable(value) and not each.startswith("_")]
         advice = f"It has: {listed(offered)}." if offered else "It has no functions."
         message = f"{place}: there is no function {name!r}\n  {advice}"
-        raise WrongUse(message)
+        raise UsageError(message)
     return Heeding(found)
 
 
@@ -70,14 +70,14 @@ def _file(path: Path) -> ModuleType:
     """Import a file as a module under its own name, so that worker processes find its functions."""
     if not path.is_file():
         message = f"{path}: there is no such file\n  Write FILE.py:FUNCTION, or MODULE:FUNCTION."
-        raise WrongUse(message)
+        raise UsageError(message)
     folder = str(path.resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
     module = _module(path.stem)
     if Path(module.__file__ or "").resolve() != path.resolve():
         message = f"{path}: there is another module called {path.stem}\n  Give the file another name."
-        raise WrongUse(message)
+        raise UsageError(message)
     return module
 
 
@@ -87,4 +87,4 @@ def _module(name: str) -> ModuleType:
     except Exception as error:
         what = f"{type(error).__name__}: {error}"
         message = f"{name}: this module cannot be imported: {what}\n  Try: python -c 'import {name}'"
-        raise WrongUse(message) from error
+        raise UsageError(message) from error

@@ -44,17 +44,17 @@ _LOOKS: Final = {"view": "in a browser", "info": "in the terminal"}
 # --- The program that is killed
 
 
-def write(path: str, count: int, pause: int | None = None, told: Callable[[int], object] = bool) -> Written:
+def write(path: str, count: int, pause: int | None = None, started: Callable[[int], object] = bool) -> Written:
     """Write pictures to a dataset, or resume writing.
 
     Args:
         path: The dataset.
         count: The number of pictures.
         pause: After this picture, print a line and wait to be killed.
-        told: Called with the number of pictures already written.
+        started: Called with the number of pictures already written.
     """
     with rk.create(path, schema(), records_per_shard=-(-count // _SHARDS), resume=True) as writer:
-        told(writer.committed)
+        started(writer.committed)
         for number in range(writer.committed, count):
             writer.write(_shapes.row(number))
             if number == pause:
@@ -127,7 +127,7 @@ class Story:
         self._say(f"kill -9 after picture {pause:,}. Is there a partial dataset under the name train? {there}", "cyan")
         again = "The same program resumes after picture {:,}, the last one in a complete shard:"
         with working(self._screen, rows=self._count):
-            written = write(str(self._train), self._count, told=lambda committed: self._say(again.format(committed)))
+            written = write(str(self._train), self._count, started=lambda committed: self._say(again.format(committed)))
         self._say(written)
         self._done("written, killed, and resumed", f"{format_size(written.bytes)} in {_SHARDS} shards")
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 import recordkit as rk
 from recordkit.wording import counted
 
-from .._dataset_argument import rows_of, tell_change
-from .._parser import WrongUse, add_json, add_target, field, flat, names, natural, options
+from .._dataset_argument import known_rows, report_change
+from .._parser import UsageError, add_json, add_target, field, flat, names, natural, options
 from ..terminal.bar import working
 from ._functions import function
 
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
     """Add the fields."""
     fields = dict(_source(text, args) for text in args.field)
     workers = rk.Processes(args.processes) if args.processes is not None else args.workers
-    with working(screen, rows=rows_of(args.path, screen)):
+    with working(screen, rows=known_rows(args.path, screen)):
         changed = rk.add_fields(
             args.path,
             fields,
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
         )
     where = "in new files" if args.out is not None else "in an overlay; no file was rewritten"
     words = f"{', '.join(changed.fields)}: {counted(changed.records, 'record')}, {where}"
-    return tell_change(changed, words, args, screen)
+    return report_change(changed, words, args, screen)
 
 
 def _source(text: str, args: argparse.Namespace) -> tuple[str, Any]:
@@ -80,16 +80,16 @@ def _source(text: str, args: argparse.Namespace) -> tuple[str, Any]:
     if args.join is not None or args.value is not None:
         if source:
             message = f"{text}: --join and --value need the name of the field alone\n  Write {name}."
-            raise WrongUse(message)
+            raise UsageError(message)
         return name, _joined(args) if args.join is not None else _typed(_value(args.value), args)
     if not source:
         message = f"{name}: its values have no source\n  Write {name}=FILE.py:FUNCTION, or pass --join or --value."
-        raise WrongUse(message)
+        raise UsageError(message)
     if source.endswith(".npy"):
         return name, _typed(_array(source), args)
     if args.type is None:
         message = f"{name}: the type of the function's values is missing\n  Pass --type, for example --type int64."
-        raise WrongUse(message)
+        raise UsageError(message)
     return name, rk.Computed(args.type, function(source), flat(args.reads), batched=args.batched)
 
 
@@ -102,14 +102,14 @@ def _array(path: str) -> Any:
 
     if not Path(path).is_file():
         message = f"{path}: there is no such file"
-        raise WrongUse(message)
+        raise UsageError(message)
     return np.load(path, mmap_mode="r", allow_pickle=False)
 
 
 def _joined(args: argparse.Namespace) -> Any:
     if args.on is None:
         message = "--join needs the key field of the records and the table\n  Pass --on FIELD, or --on FIELD=COLUMN."
-        raise WrongUse(message)
+        raise UsageError(message)
     field, _, column = args.on.partition("=")
     path = Path(args.join)
     table = rk.open(path) if path.is_dir() or ".tfrec" in path.name else str(path)

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 import recordkit as rk
 from recordkit.wording import clean, counted
 
-from .._parser import WrongUse, add_json
+from .._parser import UsageError, add_json
 from ..terminal.bar import working
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _source(text: str) -> Iterator[tuple[Iterable[bytes] | None, Any]]:
             yield chain([first], data), None
             return
         message = "-: standard input is not JSON lines\n  Save the records to a file and append that."
-        raise WrongUse(message)
+        raise UsageError(message)
     path = Path(text)
     if path.is_file() and _starts_as_lines(path):
         with path.open("rb") as file:
@@ -109,7 +109,7 @@ def _starts_as_lines(path: Path) -> bool:
 def _write_lines(writer: Writer, lines: Iterable[bytes], args: argparse.Namespace) -> None:
     if writer.schema is None:
         message = f"{args.path}: its payloads are not Examples\n  Append a dataset with such payloads."
-        raise WrongUse(message)
+        raise UsageError(message)
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:

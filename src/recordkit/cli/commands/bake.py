@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import recordkit as rk
 from recordkit.wording import counted
 
-from .._dataset_argument import rows_of, tell_change
+from .._dataset_argument import known_rows, report_change
 from .._parser import add_json, add_target, options
 from ..terminal.bar import working
 
@@ -31,6 +31,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, screen: Screen) -> int:
     """Write the new dataset."""
-    with working(screen, rows=rows_of(args.path, screen)):
+    with working(screen, rows=known_rows(args.path, screen)):
         changed = rk.bake(args.path, args.out, **options(args))
-    return tell_change(changed, f"{counted(changed.records, 'record')} in new files", args, screen)
+    return report_change(changed, f"{counted(changed.records, 'record')} in new files", args, screen)

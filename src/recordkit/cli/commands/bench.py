@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from recordkit import progress
 from recordkit.engines import count
 
-from .._dataset_argument import add_reading, opened
-from .._parser import WrongUse, add_fields, add_json, add_workers
+from .._dataset_argument import add_reading, open_dataset
+from .._parser import UsageError, add_fields, add_json, add_workers
 from ..terminal.bar import working
 
 if TYPE_CHECKING:
@@ -40,10 +40,10 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
     """Print the speeds."""
     from ._measure import measurements
 
-    dataset = opened(args)
+    dataset = open_dataset(args)
     if any(file.local is None for file in dataset.shards):
         message = "-: a pipe cannot be measured: it can be read only once\n  Pass a file or a folder."
-        raise WrongUse(message)
+        raise UsageError(message)
     if args.fields is not None:
         dataset = dataset.select(*args.fields)
     measured = []

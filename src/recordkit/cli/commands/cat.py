@@ -7,8 +7,17 @@ from contextlib import nullcontext
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from .._dataset_argument import add_reading, add_selection, matches, opened, rows, tell_damage, told, total_of
-from .._parser import WrongUse, where, whole
+from .._dataset_argument import (
+    add_reading,
+    add_selection,
+    known_total,
+    matches,
+    open_dataset,
+    report_damage,
+    rows,
+    with_progress,
+)
+from .._parser import UsageError, where, whole
 from ..terminal.bar import working
 from ..terminal.screen import clean_json
 
@@ -48,19 +57,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, screen: Screen) -> int:
     """Print the records."""
-    dataset = opened(args)
+    dataset = open_dataset(args)
     if args.raw or args.tfrecord:
         _check_binary(args, screen)
     elif dataset.schema is None:
         raise _no_fields(dataset)
     # Lines on a terminal show progress themselves, and a bar would get between them.
     with nullcontext() if screen.out.isatty() else working(screen):
-        total = None if screen.out.isatty() else total_of(dataset, args, screen)
+        total = None if screen.out.isatty() else known_total(dataset, args, screen)
         if args.raw or args.tfrecord:
             _write(dataset, args, screen, total)
         else:
             _print(dataset, args, screen, total)
-    return tell_damage(dataset, screen)
+    return report_damage(dataset, screen)
 
 
 def _print(dataset: Dataset, args: argparse.Namespace, screen: Screen, total: int | None) -> None:
@@ -71,8 +80,8 @@ def _print(dataset: Dataset, args: argparse.Namespace, screen: Screen, total: in
         screen.print(clean_json(json.dumps(line, ensure_ascii=False, allow_nan=False)))
 
 
-def _no_fields(dataset: Dataset) -> WrongUse:
-    return WrongUse(
+def _no_fields(dataset: Dataset) -> UsageError:
+    return UsageError(
         f"{dataset.shards[0].name}: these payloads are not Examples, so they have no fields\n"
         "  recordkit cat --raw prints them unchanged; recordkit info says what they look like."
     )
@@ -96,10 +105,10 @@ def _check_binary(args: argparse.Namespace, screen: Screen) -> None:
         message = (
             "--fields is for JSON lines only\n  recordkit drop DATA FIELD --out DIR writes records without a field."
         )
-        raise WrongUse(message)
+        raise UsageError(message)
     if screen.out.isatty():
         message = "binary output would garble the terminal\n  Redirect it to a file or a pipe."
-        raise WrongUse(message)
+        raise UsageError(message)
 
 
 def _write(dataset: Dataset, args: argparse.Namespace, screen: Screen, total: int | None) -> None:
@@ -118,14 +127,16 @@ def _framed(payload: bytes) -> bytes:
 def _payloads(dataset: Dataset, args: argparse.Namespace, total: int | None) -> Iterator[bytes]:
     if args.where is None:
         dataset = dataset.skip(args.skip)
-        yield from told((dataset if args.take is None else dataset.take(args.take)).records(), args.take or total)
+        yield from with_progress(
+            (dataset if args.take is None else dataset.take(args.take)).records(), args.take or total
+        )
         return
     if where(args) == "-" or args.skip_damaged:
         message = "--where with raw output reads records twice\n  Save standard input to a file, or repair the dataset."
-        raise WrongUse(message)
+        raise UsageError(message)
     from recordkit.expressions import Expression
 
-    payloads = opened(args, raw=True)
+    payloads = open_dataset(args, raw=True)
     numbers = (
         first + number
         for first, _, mask in matches(dataset.select(*Expression(args.where).names), args.where, total)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from .._dataset_argument import add_reading, matches, opened, tell_damage, told, total_of
+from .._dataset_argument import add_reading, known_total, matches, open_dataset, report_damage, with_progress
 from .._parser import add_json
 from ..terminal.bar import working
 
@@ -33,7 +33,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, screen: Screen) -> int:
     """Print the count."""
-    dataset = opened(args)
+    dataset = open_dataset(args)
     with working(screen):
         records = _count(dataset, args, screen)
         files = {file.name: file.count for file in dataset.shards} if args.files else {}
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
         screen.print(f"{records:,} in all")
     else:
         screen.print(str(records))
-    return tell_damage(dataset, screen)
+    return report_damage(dataset, screen)
 
 
 def _count(dataset: Any, args: argparse.Namespace, screen: Screen) -> int:
@@ -52,10 +52,10 @@ def _count(dataset: Any, args: argparse.Namespace, screen: Screen) -> int:
         from recordkit.expressions import Expression
 
         selected = dataset.select(*Expression(args.where).names)
-        total = total_of(dataset, args, screen)
+        total = known_total(dataset, args, screen)
         return sum(int(mask.sum()) for _, _, mask in matches(selected, args.where, total))
     from recordkit.dataset import summarize
 
     if args.skip_damaged or summarize(dataset).bytes is None:  # a pipe has no length
-        return sum(1 for _ in told(dataset.records(), None))
+        return sum(1 for _ in with_progress(dataset.records(), None))
     return len(dataset)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import recordkit as rk
 from recordkit.wording import counted
 
-from .._dataset_argument import tell_change
+from .._dataset_argument import report_change
 from .._parser import add_json
 from ..terminal.bar import working
 
@@ -37,4 +37,4 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
     words = f"{counted(changed.records, 'record')} deleted, {left:,} left; no file was rewritten"
     if not changed.records:
         words = f"no record matches: all {left:,} are left"
-    return tell_change(changed, words, args, screen, left=left)
+    return report_change(changed, words, args, screen, left=left)

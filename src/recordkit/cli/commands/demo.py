@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from .._parser import WrongUse, natural
+from .._parser import UsageError, natural
 
 if TYPE_CHECKING:
     import argparse
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
 
     if args.pictures < _FEWEST:
         message = f"{args.pictures} pictures are too few for the demo\n  Use {_FEWEST} or more."
-        raise WrongUse(message)
+        raise UsageError(message)
     Story(_folder(args.folder), args.pictures, screen).tell()
     return 0
 
@@ -49,7 +49,7 @@ def _folder(name: str | None) -> Path:
         folder = Path(name)
         if folder.exists() and not (folder / _MARK).exists() and (not folder.is_dir() or any(folder.iterdir())):
             message = f"{folder}: already exists, and is not from an earlier demo\n  Choose a new or empty folder."
-            raise WrongUse(message)
+            raise UsageError(message)
         if folder.exists():
             shutil.rmtree(folder)
         folder.mkdir(parents=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import recordkit as rk
 from recordkit.wording import counted
 
-from .._dataset_argument import rows_of, tell_change
+from .._dataset_argument import known_rows, report_change
 from .._parser import add_json, add_target, field, options
 from ..terminal.bar import working
 
@@ -32,8 +32,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, screen: Screen) -> int:
     """Drop the fields."""
-    with working(screen, rows=rows_of(args.path, screen)):
+    with working(screen, rows=known_rows(args.path, screen)):
         changed = rk.drop_fields(args.path, args.field, out=args.out, **options(args))
     names = ", ".join(changed.fields)
     how = "not in the new files" if args.out is not None else "hidden; no file was rewritten"
-    return tell_change(changed, f"{names}: {counted(changed.records, 'record')}, {how}", args, screen)
+    return report_change(changed, f"{names}: {counted(changed.records, 'record')}, {how}", args, screen)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import recordkit as rk
 from recordkit.wording import counted
 
-from .._dataset_argument import tell_change
+from .._dataset_argument import report_change
 from .._parser import add_json, add_target, options
 from ..terminal.bar import working
 
@@ -40,4 +40,4 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
         changed = rk.filter(args.path, args.where, out=args.out, **options(args))
     share = f" ({changed.records / before:.1%})" if before else ""
     words = f"{counted(changed.records, 'record')} of {before:,}{share} in new files"
-    return tell_change(changed, words, args, screen, of=before)
+    return report_change(changed, words, args, screen, of=before)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from recordkit.wording import clean
 
-from .._dataset_argument import add_reading, add_selection, opened, rows, tell_damage, total_of
+from .._dataset_argument import add_reading, add_selection, known_total, open_dataset, report_damage, rows
 from .._parser import add_json, whole
 from ..terminal.bar import working
 from ..terminal.screen import cells, clean_json, cut
@@ -36,12 +36,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, screen: Screen) -> int:
     """Print the first records."""
-    dataset = opened(args)
+    dataset = open_dataset(args)
     if dataset.schema is not None:
         found: Iterable[tuple[int, Any]] = rows(dataset, args, args.count)
         if args.where is not None:  # the matching records may be far down
             with working(screen):
-                found = list(rows(dataset, args, args.count, total_of(dataset, args, screen)))
+                found = list(rows(dataset, args, args.count, known_total(dataset, args, screen)))
     else:
         found = enumerate(islice(dataset.skip(args.skip).records(), args.count), args.skip)
     if args.json:
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
     else:
         for number, value in found:
             _print(number, value, screen)
-    return tell_damage(dataset, screen)
+    return report_damage(dataset, screen)
 
 
 def _facts(value: Any) -> dict[str, Any]:

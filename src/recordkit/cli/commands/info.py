@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from .._dataset_argument import add_reading, opened
+from .._dataset_argument import add_reading, open_dataset
 from .._parser import add_json
 from ..terminal.bar import working
 
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
     from ._overview import show
 
     with working(screen):
-        found = describe(opened(args))
+        found = describe(open_dataset(args))
         advised = list(advice(found))
     if args.json:
         screen.json({**found.to_dict(), "advice": advised})

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 import recordkit as rk
 from recordkit.wording import counted
 
-from .._dataset_argument import rows_of, tell_change
-from .._parser import WrongUse, add_json, add_target, options
+from .._dataset_argument import known_rows, report_change
+from .._parser import UsageError, add_json, add_target, options
 from ..terminal.bar import working
 
 if TYPE_CHECKING:
@@ -30,15 +30,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, screen: Screen) -> int:
     """Rename the fields."""
     names = dict(_pair(text) for text in args.names)
-    with working(screen, rows=rows_of(args.path, screen)):
+    with working(screen, rows=known_rows(args.path, screen)):
         changed = rk.rename_fields(args.path, names, out=args.out, **options(args))
     words = ", ".join(f"{old} is now {new}" for old, new in names.items())
-    return tell_change(changed, f"{words}: {counted(changed.records, 'record')} in new files", args, screen)
+    return report_change(changed, f"{words}: {counted(changed.records, 'record')} in new files", args, screen)
 
 
 def _pair(text: str) -> tuple[str, str]:
     old, _, new = text.partition("=")
     if not old or not new:
         message = f"{text}: expected OLD=NEW\n  For example: image/encoded=image."
-        raise WrongUse(message)
+        raise UsageError(message)
     return old, new

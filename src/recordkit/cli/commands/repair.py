@@ -10,7 +10,7 @@ import recordkit as rk
 from recordkit.wording import clean
 
 from .._errors import in_shell_words
-from .._parser import WrongUse, add_json
+from .._parser import UsageError, add_json
 from ..terminal.bar import working
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
     """Repair the files one by one."""
     if args.out is not None and len(args.file) > 1:
         message = f"-o names one file, but {len(args.file)} are to be repaired\n  Omit -o, or repair them one by one."
-        raise WrongUse(message)
+        raise UsageError(message)
     reports = []
     for source in args.file:
         if not Path(source).exists():

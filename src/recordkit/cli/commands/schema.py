@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from recordkit.wording import clean, counted
 
-from .._dataset_argument import add_reading, opened
-from .._parser import WrongUse
+from .._dataset_argument import add_reading, open_dataset
+from .._parser import UsageError
 
 if TYPE_CHECKING:
     import argparse
@@ -36,14 +36,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, screen: Screen) -> int:
     """Print the schema."""
-    dataset = opened(args)
+    dataset = open_dataset(args)
     schema = dataset.schema
     if schema is None:
         message = (
             f"{dataset.shards[0].name}: these payloads are not Examples, so they have no fields\n"
             "  recordkit info says what they look like."
         )
-        raise WrongUse(message)
+        raise UsageError(message)
     if args.form == "python":
         screen.print(f"import recordkit as rk\n\nschema = {schema}")
     elif args.form == "json":
@@ -51,18 +51,18 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
     elif args.form == "tf":
         screen.print(_tensorflow(schema))
     else:
-        _table(schema, screen, told=dataset.sequence.known is None)
+        _table(schema, screen, inferred=dataset.sequence.known is None)
     return 0
 
 
-def _table(schema: Schema, screen: Screen, *, told: bool) -> None:
+def _table(schema: Schema, screen: Screen, *, inferred: bool) -> None:
     fields = {**schema.fields, **schema.sequences}
     rows = [
         [screen.style(clean(name), "bold"), str(field), "per step" if name in schema.sequences else ""]
         for name, field in fields.items()
     ]
     screen.table(["field", "type", " "], rows)
-    how = "inferred from the first records of some files" if told else "written with the dataset"
+    how = "inferred from the first records of some files" if inferred else "written with the dataset"
     screen.print(screen.style(f"{counted(len(fields), 'field')}, {how}", "dim"))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import recordkit as rk
 from recordkit.wording import clean, counted
 
-from .._dataset_argument import add_reading, opened, tell_damage
+from .._dataset_argument import add_reading, open_dataset, report_damage
 from .._parser import add_fields, add_json, add_workers, natural
 from ..terminal.bar import working
 from ..terminal.screen import wrapped
@@ -43,14 +43,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, screen: Screen) -> int:
     """Print the statistics."""
-    dataset = opened(args)
+    dataset = open_dataset(args)
     with working(screen):
         found = rk.stats(dataset, fields=args.fields, workers=args.workers, sample=args.sample)
     if args.json:
         screen.json(found.to_dict())
     else:
         _print(found, screen)
-    return tell_damage(dataset, screen)
+    return report_damage(dataset, screen)
 
 
 def _print(found: Stats, screen: Screen) -> None:

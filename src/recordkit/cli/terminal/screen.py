@@ -109,7 +109,7 @@ class Screen:
         """Print a line."""
         self.out.write(text + "\n")
 
-    def tell(self, text: str) -> None:
+    def note(self, text: str) -> None:
         """Print a line on stderr."""
         self.err.write(text + "\n")
 
@@ -118,7 +118,7 @@ class Screen:
         first, *rest = (clean(line) for line in message.splitlines() or [""])
         word = _styled("error:", ("bold", "red")) if self._err_colours else "error:"
         self.out.flush()
-        self.tell("\n".join([f"{word} {first}", *(line if line.startswith("  ") else f"  {line}" for line in rest)]))
+        self.note("\n".join([f"{word} {first}", *(line if line.startswith("  ") else f"  {line}" for line in rest)]))
 
     def json(self, value: Any) -> None:
         """Print a value as JSON."""
