@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 _Made: TypeAlias = "RecordRange | _WholeBatches | BaseException"
 
-_PIECE_BYTES = 1 << 20  # fits a processor's cache beside what is made of it
-_SMALL_BYTES = 4 << 20  # less than this is done before threads have started
+_PIECE_BYTES = 1 << 20  # fits into a processor's cache together with the decoded values
+_SMALL_BYTES = 4 << 20  # less than this is read before threads would have started
 
 
 class _WholeBatches(NamedTuple):

@@ -70,8 +70,8 @@ def open(  # noqa: A001 - the verb that a user would say
         on_error: What to do about damage: `"raise"`; `"skip"` to skip it, list it in `Dataset.damage` and log a warning
             at the end; or a function to call with each `Damage`.
         max_bad: With `on_error`, raise if more places than this are damaged.
-        overlays: Whether to see what was added, hidden and deleted beside the records; or folders with more of it that
-            `add_fields(..., overlay=)` has made.
+        overlays: Apply overlays: added fields, hidden fields, deletions. A list of folders that
+            `add_fields(..., overlay=)` has made applies those, too.
         workers: How many threads decode.
         max_record_bytes: Refuse payloads longer than this. By default plain files have no limit. For gzip and ZLIB
             files, where a few MB can claim to hold many GB, it is 256 MiB or 64 times the size of the file, whichever
@@ -180,7 +180,7 @@ def _at_their_places(located: Located) -> Located:
 
 
 def _layers(located: Located, overlays: bool | Sequence[str | os.PathLike[str]]) -> list[Layer]:
-    """Return the layers over these files, oldest first: those beside them, then those that were named."""
+    """Return the overlays on these files, oldest first: those kept with them, then those named."""
     if located.folder is not None:
         found = layers_over(located.files, located.manifest)
     else:

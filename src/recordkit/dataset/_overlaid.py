@@ -221,7 +221,7 @@ class Stack:
     def own(self, file: RecordFile) -> int:
         """Return how many records a file had before any overlay; those appended later hold the overlays' fields.
 
-        All of them where it cannot be told.
+        All of them if that cannot be determined.
         """
         try:
             return min(

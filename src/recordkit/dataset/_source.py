@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from ._decoding import BatchDecoder
     from ._sequence import FetchedRecords, RecordSequence
 
-_AHEAD_BYTES = 128 << 20  # of compressed files, whose records are had by decompressing many others
-_AHEAD_BYTES_OF_MANY = 32 << 20  # of more files than stay open, each of which is opened once for all of its records
+_AHEAD_BYTES = 128 << 20  # of compressed files: to read one record, many others are decompressed
+_AHEAD_BYTES_OF_MANY = 32 << 20  # with more files than can stay open: each is opened once for several records
 _AHEAD_OF_EACH = 16  # records of such a file
 _WORTH_IT = 4  # records of each: for fewer, opening it once for all saves little
-_AT_FIRST = 64  # times less is read before there is anything to give
+_AT_FIRST = 64  # the first read is this much smaller, so that the first records come soon
 
 
 @dataclass(frozen=True)

@@ -247,7 +247,7 @@ class BatchStep(Step):
     lists: bool = False
 
     def apply(self, inputs: TracedElements, place: Place) -> TracedElements:
-        """Return the batches of elements, the first of which begins a batch."""
+        """Return the batches of elements; the first element begins a batch."""
         values, ends, count = inputs.values, inputs.ends, len(inputs.values)
         if count == self.size:
             return TracedElements([self._batch(values)], [ends[count - 1]], inputs.taken)

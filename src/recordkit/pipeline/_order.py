@@ -1,7 +1,7 @@
 """Order: which record comes at which place of an epoch, by arithmetic alone.
 
-An order is a chain of steps, each of which translates places. So any place is found at once, and the place is all that
-has to be remembered to continue from there.
+An order is a chain of steps that translate places. So any place is found at once, and the place is all that has to be
+remembered to continue from there.
 """
 
 from __future__ import annotations

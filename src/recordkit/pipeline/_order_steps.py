@@ -48,7 +48,7 @@ class OrderStep(Step):
         return before
 
     def source_places(self, places: Numbers, before: int, epoch: int, source: RecordSource) -> Numbers:
-        """Return for places after the step the places before it, of which there are `before`."""
+        """Translate places after the step to places before it; there are `before` places before it."""
         raise NotImplementedError
 
 

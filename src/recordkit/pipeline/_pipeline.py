@@ -308,7 +308,7 @@ class CombinedSource(Source):
         return self.joint.pipes
 
     def permissions(self) -> int | None:
-        """Return the permissions that all files behind the pipelines allow; None if there are none."""
+        """Return the permissions that all files of the pipelines allow; None if there are no files."""
         known = [mode for pipe in self.joint.pipes if (mode := pipe.permissions()) is not None]
         return reduce(and_, known) if known else None
 

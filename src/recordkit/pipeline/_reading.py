@@ -110,7 +110,7 @@ def place_ranges(reader: RangeReader, sizes: BlockSizer, ahead: ReadAhead | None
     Args:
         reader: Has the order.
         sizes: How many places a range has; it may change after each.
-        ahead: Reads the records; None to leave reading to whoever takes a range.
+        ahead: Reads the records; None if the worker that takes a range reads them.
     """
     first = 0
     while first < reader.order.count:

@@ -74,7 +74,7 @@ class Source(Protocol):
         return ()
 
     def permissions(self) -> int | None:
-        """Return the permissions that all files behind the elements allow; None if there are none."""
+        """Return the permissions that all files of the elements allow; None if there are no files."""
         return None
 
 
