@@ -43,7 +43,7 @@ class UsageError(Exception):
     """Wrong usage. The message says what is wrong, and on a second line what to do."""
 
 
-class _Parser(argparse.ArgumentParser):
+class _CommandParser(argparse.ArgumentParser):
     """A parser that reports errors in two lines."""
 
     def error(self, message: str) -> NoReturn:
@@ -58,7 +58,7 @@ def parser_of(name: str, module: ModuleType) -> argparse.ArgumentParser:
         textwrap.fill(" ".join(paragraph.split()), width, break_long_words=False, break_on_hyphens=False)
         for paragraph in getattr(module, "DETAILS", "").split("\n\n")
     )
-    parser = _Parser(
+    parser = _CommandParser(
         prog=f"recordkit {name}",
         description=f"{SUMMARIES[name]}\n\n{details}".strip(),
         epilog=f"examples:\n{examples}",
