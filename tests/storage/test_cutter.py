@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from recordkit.storage.write._shard_file import Block
+    from recordkit.storage.write._blocks import Block
 
 # A payload, or None for a row that is skipped.
 rows = st.lists(st.none() | st.integers(0, 60).map(bytes), max_size=30)

@@ -6,14 +6,14 @@ the same gzip members.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from ._shard_file import Block
+from recordkit import _core
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -21,6 +21,34 @@ if TYPE_CHECKING:
 
 MEMBER_BYTES: Final = 1 << 20
 _FRAME: Final = np.uint64(16)
+
+
+class Block(NamedTuple):
+    """Consecutive records on their way to a shard. What is told of them is found out by whoever writes them."""
+
+    pieces: Sequence[Chunk]
+    raw_bytes: int
+    records: int
+    first_row: int  # of the source
+    end_row: int
+    bad: tuple[bytes, ...]  # rows that were skipped before the first record of the block, as lines of the quarantine
+    bad_within: tuple[bytes, ...]  # and behind it
+    ends_shard: bool
+
+    def lengths(self) -> NDArray[np.uint64]:
+        """Return the length of every payload."""
+        return np.concatenate([chunk.lengths for chunk in self.pieces]) if self.pieces else np.empty(0, np.uint64)
+
+    def identity(self) -> bytes:
+        """Return what a digest is made of."""
+        return b"".join(chunk.identity() for chunk in self.pieces)
+
+    def crc(self) -> int:
+        """Return the CRC of the framed records."""
+        crc = 0
+        for chunk in self.pieces:
+            crc = _core.crc32c_combine(crc, chunk.crc32c(), chunk.nbytes)
+        return crc
 
 
 class BlockSplitter:
