@@ -45,7 +45,8 @@ def publish(files: MemoryFileSystem, folder: Path, kind: Kind = "create", split:
         staged.add(Shard(**{**shard.to_dict(), "split": split}), (local / shard.name).read_bytes())
     staged.finish()
     before = Manifest.parse(old, "old") if old is not None else Manifest(SCHEMA, ())
-    publisher.publish(DatasetChange("bucket/train", kind, before.with_shards(staged.shards, written.lineage[-1])))
+    after = before.with_shards(staged.shards, written.lineage[-1])
+    publisher.publish(DatasetChange("bucket/train", publisher.staged("bucket/train"), after))
 
 
 @pytest.mark.parametrize("compression", [None, "gzip"])

@@ -246,7 +246,7 @@ class World:
             operation = {"operation": staged.kind, "arguments": dict(staged.run)}
             manifest = (old or Manifest(None, ())).with_shards(staged.shards, operation)
             try:
-                yield from publisher.publish_steps(DatasetChange(TARGET, staged.kind, manifest))
+                yield from publisher.publish_steps(DatasetChange(TARGET, staged, manifest))
             except OutcomeUnknownError:
                 self._tell(writes, "unknown")
                 return

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from recordkit.filesystems import FileSystem
-    from recordkit.storage.publish import StagedShards
+    from recordkit.storage.publish import Staged, StagedShards
     from recordkit.storage.publish._publisher import Kind
     from recordkit.storage.publish._requests import Request, Steps
 
@@ -85,11 +85,15 @@ def writing(
 ) -> Steps[None]:
     staged = yield from publisher.claim_steps(target, kind, PartNumber(), run=RUN, resume=resume)
     yield from stage(staged, shards)
-    yield from publisher.publish_steps(DatasetChange(target, kind, after(old, staged.shards, kind)))
+    yield from publisher.publish_steps(change((yield from publisher.staged_steps(target)), old, target))
 
 
 def after(old: Manifest | None, shards: tuple[Shard, ...], kind: str) -> Manifest:
     return (old or Manifest(None, ())).with_shards(shards, {"operation": kind, "recordkit": "0", "arguments": {}})
+
+
+def change(staged: Staged, old: Manifest | None = None, target: str = TARGET) -> DatasetChange:
+    return DatasetChange(target, staged, after(old, staged.shards, staged.kind))
 
 
 def write(files: FileSystem, *arguments: Any, **options: Any) -> None:
@@ -126,7 +130,7 @@ class TestPublishing:
             staged.add(shard, data, index=b"index")
         staged.finish()
         assert MANIFEST not in files.files
-        publisher.publish(DatasetChange(TARGET, "create", after(None, publisher.staged(TARGET).shards, "create")))
+        publisher.publish(change(publisher.staged(TARGET)))
 
         assert content(files) == data_of(*SHARDS)
         assert all(f"{TARGET}/_recordkit/{shard.name}.rki" in files.files for shard in published(files).shards)
@@ -187,7 +191,7 @@ class TestPublishing:
         with pytest.raises(StorageError, match="1 part of 2 are not finished"):
             publisher.staged(TARGET)
         parts[1].finish()
-        publisher.publish(DatasetChange(TARGET, "create", after(None, publisher.staged(TARGET).shards, "create")))
+        publisher.publish(change(publisher.staged(TARGET)))
 
         assert content(files) == data_of(SHARDS[1], SHARDS[0])
 
@@ -284,7 +288,7 @@ class TestWhoMayWrite:
         files = MemoryFileSystem()
         publisher = ManifestLast(files)
         publisher.claim(TARGET, "create", PartNumber(), run=RUN).finish()
-        steps = publisher.publish_steps(DatasetChange(TARGET, "create", after(None, (), "create")))
+        steps = publisher.publish_steps(change(publisher.staged(TARGET)))
         request = next(steps)
         while not any("/manifest." in path for path in files.files):
             request = steps.send(request(files))
@@ -297,6 +301,16 @@ class TestWhoMayWrite:
         assert not publisher.recover(TARGET)
         assert MANIFEST not in files.files
 
+    def test_a_run_is_not_published_as_another_one(self) -> None:
+        publisher = ManifestLast(MemoryFileSystem())
+        publisher.claim(TARGET, "create", PartNumber(), run=RUN).finish()
+        old = publisher.staged(TARGET)
+        publisher.discard(TARGET)
+        publisher.claim(TARGET, "create", PartNumber(), run={"rows": "others"}).finish()
+
+        with pytest.raises(TargetBusyError):
+            publisher.publish(change(old))
+
     def test_a_dataset_that_changed_by_other_means_is_not_overwritten(self) -> None:
         files = MemoryFileSystem()
         write(files)
@@ -305,10 +319,11 @@ class TestWhoMayWrite:
         staged = publisher.claim(TARGET, "append", PartNumber(), run=RUN)
         staged.add(*MORE[0])
         staged.finish()
+        ready = publisher.staged(TARGET)
         files.put(MANIFEST, Manifest(None, (), ({"operation": "another"},)).to_json())
 
         with pytest.raises(ConflictError, match="has changed while this was being written"):
-            publisher.publish(DatasetChange(TARGET, "append", after(old, staged.shards, "append")))
+            publisher.publish(change(ready, old))
 
         assert published(files).shards == ()
 
@@ -328,7 +343,7 @@ class TestWhoMayWrite:
         while files.late:
             files.deliver()
         again.finish()
-        publisher.publish(DatasetChange(TARGET, "create", after(None, again.shards, "create")))
+        publisher.publish(change(publisher.staged(TARGET)))
 
         assert content(files) == data_of(SHARDS[1])
 

@@ -137,14 +137,17 @@ class ManifestLast:
         """Do what `staged` does."""
         now = yield from _register(target)
         left = [number for number in range(now.parts) if number not in now.done]
-        if now.kind is None or left:
+        if now.kind is None or not now.owners or left:
             words = f"{counted(len(left), 'part')} of {now.parts} are not finished" if left else "no run is unfinished"
             message = f"{target}: {words}\n  Write all parts before they are published."
             raise StorageError(message, path=target)
         shards: list[Shard] = []
         for part in range(now.parts):
-            shards += yield from _noted(target, now, part)
-        return Staged(now.kind, now.run, tuple(shards))
+            noted = yield from _noted(target, now, part)
+            if len(noted) != now.done[part]:
+                raise _taken(target)  # meanwhile
+            shards += noted
+        return Staged(now.kind, now.run, tuple(shards), _tokens(now))
 
     # --- Publishing
 
@@ -152,19 +155,16 @@ class ManifestLast:
         """Do what `publish` does."""
         target, write = change.target, self._new_token(16)
         old = yield from _published(target)
-        _check_kind(target, change.kind, old)
+        _check_kind(target, change.staged.kind, old)
         new = _new_shards(change, old)
-        before = yield from _register(target)
-        if not before.owners:
-            raise _taken(target)
-        publication = Publication(write, before.owners[0].token, None if old is None else old.digest)
+        publication = Publication(write, change.staged.tokens[0], None if old is None else old.digest)
         data = _with_write_id(change.manifest, write).to_json()
         yield from store(copy_of(target, publication), data)
 
         def begin(now: Register) -> Register | None:
             if now.outcome_of(write) is not None or (now.publishing and now.publishing.write == write):
                 return None
-            is_same = now.publishing is None and now.kind == change.kind and now.owners == before.owners
+            is_same = now.publishing is None and _tokens(now) == change.staged.tokens
             if not is_same or [identity_of(shard) for shard in new] != now.staged(at_most=len(new)):
                 raise _taken(target)
             return replace(now, publishing=publication)
@@ -188,11 +188,13 @@ class ManifestLast:
         try:
             yield from self._decide(target, publication, published=is_published)
             if is_published:
-                yield from _clean_up(target, [] if old is None or change.kind == "append" else old.manifest.shards)
+                yield from _clean_up(
+                    target, [] if old is None or change.staged.kind == "append" else old.manifest.shards
+                )
         except StorageError as error:
             log.warning("%s: it is decided, and the run could not be put away: %s", target, error)
         if not is_published:
-            raise _lost(target, change.kind)
+            raise _lost(target, change.staged.kind)
 
     def _stepped_back(self, target: str, publication: Publication) -> Steps[bool]:
         """Return to writing, so that the run can be published later. Return False if it has been published already."""
@@ -489,6 +491,10 @@ def _clean_up(target: str, replaced: Iterable[Shard] = ()) -> Steps[None]:
             log.warning("%s: it is not needed any more, and could not be removed: %s", path, error)
 
 
+def _tokens(register: Register) -> tuple[str, ...]:
+    return tuple(owner.token for owner in register.owners)
+
+
 def _digest(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
@@ -533,12 +539,12 @@ def _new_shards(change: DatasetChange, old: _CurrentManifest | None) -> tuple[Sh
     Raises:
         ConflictError: It continues another manifest than the one that is there.
     """
-    if change.kind != "append" or old is None:
+    if change.staged.kind != "append" or old is None:
         return change.manifest.shards
     before, after = old.manifest, change.manifest
     count = len(before.shards)
     if after.shards[:count] != before.shards or after.lineage[: len(before.lineage)] != before.lineage:
-        raise _lost(change.target, change.kind)
+        raise _lost(change.target, change.staged.kind)
     return after.shards[count:]
 
 

@@ -23,21 +23,6 @@ class PartNumber(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DatasetChange:
-    """A change to publish.
-
-    Attributes:
-        target: The dataset's folder.
-        kind: Whether the dataset is new, replaces another, or continues it.
-        manifest: The dataset afterwards. Its shards are those of `Staged`; for `append`, after the old ones.
-    """
-
-    target: str
-    kind: Kind
-    manifest: Manifest
-
-
-@dataclass(frozen=True)
 class Staged:
     """The shards of a finished run.
 
@@ -45,11 +30,28 @@ class Staged:
         kind: Whether they make a new dataset, replace one, or continue one.
         run: What was asked for.
         shards: The shards of all parts, in order.
+        tokens: Which writers made them.
     """
 
     kind: Kind
     run: Mapping[str, Any]
     shards: tuple[Shard, ...]
+    tokens: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DatasetChange:
+    """A change to publish.
+
+    Attributes:
+        target: The dataset's folder.
+        staged: The shards that are new.
+        manifest: The dataset afterwards. Its shards are the staged ones; for `append`, after the old ones.
+    """
+
+    target: str
+    staged: Staged
+    manifest: Manifest
 
 
 class StagedPart(Protocol):
