@@ -1,4 +1,4 @@
-"""Existing: what is there that more records are to be added to."""
+"""Append: examines the dataset or file that records will be added to."""
 
 from __future__ import annotations
 
@@ -34,15 +34,14 @@ _FRAME = np.uint64(16)
 
 @dataclass
 class AppendTarget:
-    """A dataset or a lone file.
+    """The dataset or lone file to append to.
 
     Attributes:
-        schema: The fields that a reader sees, those that were added beside the records included; None if they are not
-            Examples.
-        manifest: None for a file that others wrote.
+        schema: The fields that a reader sees, with overlays applied; None if the records are not Examples.
+        manifest: None for a file that other programs wrote.
         facts: Of a lone file.
-        fingerprint: Of a lone file, to see that it does not change.
-        layers: What was changed beside the records.
+        fingerprint: Of a lone file, to detect changes.
+        layers: The overlays.
     """
 
     schema: Schema | None
@@ -63,7 +62,7 @@ class AppendTarget:
 
 
 def of_folder(target: Path) -> AppendTarget:
-    """Return what is known of a dataset."""
+    """Examine a dataset folder."""
     where = manifest_of(target, lone=False)
     manifest = Manifest.load(where)
     if manifest is None:
@@ -78,10 +77,10 @@ def _seen(layers: Sequence[Layer], schema: Schema | None) -> Schema | None:
 
 
 def of_file(target: Path, *, cut_torn_tail: bool) -> AppendTarget:
-    """Read a lone file, all of it, and return what is known of it.
+    """Read and check all of a lone file.
 
     Raises:
-        StorageError: It is not there, not sound, or ends in a torn record that may not be cut off.
+        StorageError: It does not exist, is damaged, or ends in a torn record that may not be cut off.
     """
     if not target.is_file():
         message = f"{target}: there is no such file to append to\n  recordkit.create makes a new one."
@@ -93,18 +92,18 @@ def of_file(target: Path, *, cut_torn_tail: bool) -> AppendTarget:
     if manifest is not None and [(shard.bytes, shard.crc32c) for shard in manifest.shards] != [
         (facts.bytes, f"{facts.crc:08x}")
     ]:
-        manifest = None  # of another file that had this name before
+        manifest = None  # describes another file that had this name before
     layers = layers_over([target])
     file = RecordFile(LocalFile(target))
     own = min((layer.covers(file) for layer in layers if layer.alters), default=facts.records)
     schema = manifest.schema if manifest is not None else None
     if schema is None and facts.first is not None:
-        schema = _told_schema(facts.first.slice(0, own))
+        schema = _inferred_schema(facts.first.slice(0, own))
     return AppendTarget(_seen(layers, schema), manifest, facts, fingerprint, layers)
 
 
-def _told_schema(first: Chunk) -> Schema | None:
-    """Return the schema that the first records tell, None if they are not Examples."""
+def _inferred_schema(first: Chunk) -> Schema | None:
+    """Infer the schema from the first records; None if they are not Examples."""
     try:
         return Schema.infer(first)
     except ValueError:
@@ -113,11 +112,11 @@ def _told_schema(first: Chunk) -> Schema | None:
 
 @dataclass
 class Facts:
-    """What is known of a file's records once all of them were read.
+    """Sums over the records of a file, once all of them were read.
 
     Attributes:
-        compression: How they are stored.
-        bytes: Where the last sound one ends in the file.
+        compression: How the file is compressed.
+        bytes: Where the last intact record ends in the file.
     """
 
     compression: Compression
@@ -127,13 +126,13 @@ class Facts:
     crc: int = 0
     digest: Any = field(default_factory=new_digest)
     index: IndexBuilder = field(default_factory=IndexBuilder)
-    first: Chunk | None = None  # records to tell a schema from
+    first: Chunk | None = None  # to infer the schema from
 
     def read(self, path: Path, *, cut_torn_tail: bool = False) -> None:
-        """Take in the records of a file.
+        """Add the records of a file.
 
         Raises:
-            StorageError: The file is not sound, or its last record is torn and `cut_torn_tail` is False.
+            StorageError: The file is damaged, or its last record is torn and `cut_torn_tail` is False.
         """
         if codec_of(self.compression).in_members:
             self._read_gzip(path, cut_torn_tail=cut_torn_tail)
@@ -200,7 +199,7 @@ def compression_of(path: Path) -> Compression:
     """Return how a file is compressed, from its bytes.
 
     Raises:
-        StorageError: It is a ZLIB file, to which nothing can be appended.
+        StorageError: It is a ZLIB file, which cannot be appended to.
     """
     with path.open("rb") as file:
         start = file.read(12)
@@ -220,7 +219,7 @@ def compression_of(path: Path) -> Compression:
 
 
 class _Unzipped:
-    """The first `size` bytes that a gzip file stands for."""
+    """The first `size` uncompressed bytes of a gzip file."""
 
     def __init__(self, file: IO[bytes], size: int) -> None:
         self._file = file
@@ -229,7 +228,7 @@ class _Unzipped:
         self._data = b""
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the buffer as far as it goes, and say how far."""
+        """Put the next bytes into the buffer, and return how many."""
         view = memoryview(buffer).cast("B")
         while self._left:
             piece = self._stream.decompress(self._data, min(len(view), self._left))
@@ -249,9 +248,9 @@ class _Unzipped:
 
 
 def _members(path: Path) -> tuple[list[tuple[int, int]], int, int, Literal["whole", "torn", "damaged"]]:
-    """Return where members start and the last whole one ends, in the file and raw, and what follows it.
+    """Return where members start and the last complete one ends, in the file and raw, and what follows it.
 
-    A file that ends inside a member is torn; bytes that are no gzip are damage, for more members may be behind them.
+    A file that ends inside a member is torn. Bytes that are not gzip are damage, since more members may follow them.
     """
     starts: list[tuple[int, int]] = []
     file_end, raw_end = 0, 0
@@ -276,7 +275,7 @@ def _members(path: Path) -> tuple[list[tuple[int, int]], int, int, Literal["whol
 
 
 def _unsound(path: Path, error: CorruptRecordError) -> StorageError:
-    # The reader names a plain file itself; of a gzip file it sees only what comes out.
+    # The reader names a plain file itself; of a gzip file it sees only the uncompressed bytes.
     torn = error.kind in ("torn_header", "torn_payload")
     advice = (
         "Pass cut_torn_tail=True to cut it off and append behind the records before it."

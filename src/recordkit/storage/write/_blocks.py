@@ -1,7 +1,7 @@
-"""Blocks: cutting a stream of chunks into blocks, at places that depend on the records alone.
+"""Blocks: splits a stream of chunks into blocks, at places that depend on the records alone.
 
-However the rows were handed in, and whatever broke off and was resumed, the same records give the same shards and
-the same gzip members.
+The same records give the same shards and the same gzip members, however the rows arrive and however often the run is
+interrupted and resumed.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _FRAME: Final = np.uint64(16)
 
 
 class Block(NamedTuple):
-    """Consecutive records on their way to a shard. What is told of them is found out by whoever writes them."""
+    """Consecutive records on their way to a shard. Lengths and checksums are computed when the block is written."""
 
     pieces: Sequence[Chunk]
     raw_bytes: int
     records: int
     first_row: int  # of the source
     end_row: int
-    bad: tuple[bytes, ...]  # rows that were skipped before the first record of the block, as lines of the quarantine
-    bad_within: tuple[bytes, ...]  # and behind it
+    bad: tuple[bytes, ...]  # quarantine lines of rows that were skipped before the first record of the block
+    bad_within: tuple[bytes, ...]  # and after it
     ends_shard: bool
 
     def lengths(self) -> NDArray[np.uint64]:
@@ -40,7 +40,7 @@ class Block(NamedTuple):
         return np.concatenate([chunk.lengths for chunk in self.pieces]) if self.pieces else np.empty(0, np.uint64)
 
     def identity(self) -> bytes:
-        """Return what a digest is made of."""
+        """Return the lengths and CRCs of the payloads, which the digest of a shard covers."""
         return b"".join(chunk.identity() for chunk in self.pieces)
 
     def crc(self) -> int:
@@ -52,12 +52,12 @@ class Block(NamedTuple):
 
 
 class BlockSplitter:
-    """Takes chunks and gives blocks, none of which reaches over the end of a shard.
+    """Splits chunks into blocks that never cross the end of a shard.
 
     Args:
-        block_bytes: A block is cut behind the record that fills it up to this; None to hand chunks on as they are.
-        shard_bytes: As much for a shard, where what is written is what is counted; None if only the disk can tell.
-        shard_records: So many records in each shard; None if bytes decide.
+        block_bytes: A block ends with the record that reaches this size; None to pass chunks on as they are.
+        shard_bytes: The same for a shard; None if compression decides how large its file gets.
+        shard_records: How many records each shard gets; None if bytes decide.
         first_row: How many rows of the source came before.
     """
 
@@ -82,16 +82,16 @@ class BlockSplitter:
         self._row = first_row
 
     def skip(self, line: bytes) -> Iterator[Block]:
-        """Take a row that was not written, as a line of the quarantine, and yield a block when there are too many."""
+        """Keep the quarantine line of a rejected row; yield a block when too many have piled up."""
         self._row += 1
-        # Apart, since those that come before a record may belong to the shard before it.
+        # Kept apart: rows rejected before a record may belong to the previous shard.
         (self._bad_within if self._pending else self._bad).append(line)
         self._bad_bytes += len(line)
         if self._bad_bytes >= MEMBER_BYTES:
             yield self._block(ends_shard=False)
 
     def cut(self, chunk: Chunk) -> Iterator[Block]:
-        """Take the records of as many rows, and yield the blocks that are complete."""
+        """Take the records of as many rows, and yield every complete block."""
         if self._leaves_room(chunk):
             self._take(chunk, chunk.nbytes)
             yield self._block(ends_shard=False)
@@ -107,7 +107,7 @@ class BlockSplitter:
             start = stop
 
     def _leaves_room(self, chunk: Chunk) -> bool:
-        """Tell whether a chunk is a block as it is, as most are: where its records end need not be known."""
+        """Tell whether a whole chunk is one block, as most are: then nobody needs to know where its records end."""
         if self._block_bytes is not None or self._shard_records is not None or not len(chunk):
             return False
         return self._shard_bytes is None or self._in_shard[0] + chunk.nbytes < self._shard_bytes
@@ -119,7 +119,7 @@ class BlockSplitter:
         self._in_shard = (self._in_shard[0] + size, self._in_shard[1] + len(records))
 
     def rest(self) -> Iterator[Block]:
-        """Yield what is still pending, which may be rows that were skipped alone."""
+        """Yield what is still pending, possibly nothing but skipped rows."""
         if self._pending or self._bad:
             yield self._block(ends_shard=False)
 

@@ -1,4 +1,4 @@
-"""Commit: what becomes of finished parts, from one writer or several, and the manifest that goes with them."""
+"""Commit: publishes finished parts, from one writer or several, with their manifest."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from ._writer import Writer
 
 
-RUN: Final = "run"  # of shards that are made each by itself: see _run.py
+RUN: Final = "run"  # makes each shard by itself: see _run.py
 
 
 def commit(path: str | os.PathLike[str], *, sync: bool = True) -> Written:
@@ -60,7 +60,7 @@ def commit(path: str | os.PathLike[str], *, sync: bool = True) -> Written:
     target, _ = target_of(path)
     staging = staging_of(target)
     if finish(target, resuming=True):
-        # Done by a call that did not live to say so.
+        # An earlier call did it, and was killed before it could return.
         manifest = Manifest.load(manifest_of(target, lone=False))
         assert manifest is not None
         return _written(target, manifest)
@@ -115,7 +115,7 @@ def publish_new(writer: Writer, *, lone: bool) -> None:
 
 
 def publish_file(part: StagedPart) -> None:
-    """Put the only shard of a part under the name of a lone file."""
+    """Publish the only shard of a part as a lone file."""
     shard = _only_shard(part)
     named = _renamed(shard, part.target.name)
     side = side_of(part.target, lone=True)
@@ -137,10 +137,10 @@ def publish_file(part: StagedPart) -> None:
 
 
 def publish_parts(target: Path, parts: list[StagedPart], *, sync: bool) -> Written:
-    """Put the shards of all parts into one folder, and that under its name."""
+    """Put the shards of all parts into one folder, and publish it."""
     run = _common_run(target, parts)
     final = staging_of(target) / "final"
-    # Shards may have names of their own: the splits of one dataset.
+    # Shards are numbered by split: a dataset may have several.
     totals = Counter(shard.split for part in parts for shard in part.shards)
     numbers: Counter[str] = Counter()
     moves: list[tuple[Path, Path]] = []
@@ -174,16 +174,16 @@ def publish_parts(target: Path, parts: list[StagedPart], *, sync: bool) -> Writt
 
 
 def _like(moves: list[tuple[Path, Path]], mode: int | None) -> list[tuple[Path, Path]]:
-    """Return the moves, with permissions given to what they are about."""
+    """Set the permissions of the files to be moved; return the moves."""
     for source, _ in moves:
         filesystems.set_mode(source, mode)
     return moves
 
 
 def _common_run(target: Path, parts: list[StagedPart]) -> dict[str, Any]:
-    """Return what was asked for in all parts alike."""
+    """Return the arguments that all parts share."""
     runs = [part.run or {} for part in parts]
-    # A part without rows may have no schema: nothing has defined one.
+    # A part without rows may have no schema.
     first = next((number for number, run in enumerate(runs) if run.get("schema") is not None), 0)
     for number, (run, part) in enumerate(zip(runs, parts, strict=True)):
         bare = run.get("schema") is None and not any(shard.records for shard in part.shards)
@@ -195,7 +195,7 @@ def _common_run(target: Path, parts: list[StagedPart]) -> dict[str, Any]:
                     f"{target}: part {number} was written with another {name} than part {first}\n  Write it again."
                 )
                 raise StorageError(message, path=str(target))
-    # How many rows a part has says nothing of the whole.
+    # The row count of a part is not that of the dataset.
     return runs[first] if len(runs) == 1 else {**runs[first], "rows": None}
 
 
@@ -239,7 +239,7 @@ def publish_appended(writer: Writer, *, resume: bool) -> None:
 
 
 def _is_last(manifest: Manifest, shards: Sequence[Shard]) -> bool:
-    """Tell whether these are just the shards that the last append has put there."""
+    """Tell whether these are exactly the shards that the last append added."""
     if not _ends_with_append(manifest) or not any(shard.records for shard in shards):
         return False
     last = [shard for shard in manifest.shards if _set_name(shard) == _set_name(manifest.shards[-1])]
@@ -255,7 +255,7 @@ def _ends_with_append(manifest: Manifest) -> bool:
 
 
 def _is_there(part: StagedPart) -> TargetExistsError:
-    """Return the error for rows that an earlier run had added before it ended, with those of this run put away."""
+    """Remove the staged shards, and return the error for rows that an earlier run had already added."""
     part.clear()
     message = (
         f"{part.target}: the run that broke off was complete: the last append has added the same rows\n"
@@ -265,7 +265,7 @@ def _is_there(part: StagedPart) -> TargetExistsError:
 
 
 def _seen_so(manifest: Manifest, existing: AppendTarget) -> Manifest:
-    """Return the manifest of files that hold records with the fields that are seen, too."""
+    """Return the manifest with the schema that covers both the old records and the new ones."""
     if manifest.schema is None or existing.schema is None or not existing.layers:
         return manifest
     return replace(manifest, schema=schema_with(manifest.schema, existing.schema))
@@ -280,10 +280,10 @@ def _changed(target: Path, what: str = "dataset") -> StorageError:
 
 
 def _only_shard(part: StagedPart) -> Shard:
-    """Return what was written for a lone file.
+    """Return the one shard that was written for a lone file.
 
     Raises:
-        StorageError: The run that is gone on with was complete, and there are more rows now.
+        StorageError: The resumed run was complete, and there are more rows now.
     """
     shard, *more = part.shards
     if more:
@@ -296,7 +296,7 @@ def _only_shard(part: StagedPart) -> Shard:
 
 
 def publish_extended(writer: Writer, *, existing: AppendTarget, resume: bool) -> None:
-    """Put the records of a writer behind those of a lone file."""
+    """Append the records of a writer to a lone file."""
     part = writer._part
     target = part.target
     shard = _only_shard(part)
@@ -321,7 +321,7 @@ def publish_extended(writer: Writer, *, existing: AppendTarget, resume: bool) ->
         side = side_of(target, lone=True)
         kept = side / fitting("", target.name, ".rki")
         after = {"records": facts.records, "digest": facts.digest.hexdigest()}
-        # Layers need to be told which of the records they are for.
+        # An overlay needs to know which records it was made for.
         before = existing.manifest or (Manifest(schema=None, shards=()) if layers else None)
         if before is not None or kept.exists():
             facts.read(staged)
@@ -364,7 +364,7 @@ def publish_extended(writer: Writer, *, existing: AppendTarget, resume: bool) ->
 
 
 def _ends_like(target: Path, size: int, staged: Path, manifest: Manifest | None) -> bool:
-    """Tell whether a file ends with just the records that are about to be added to it."""
+    """Tell whether a file already ends with the records that are about to be appended."""
     more = staged.stat().st_size
     if more > size or (manifest is not None and not _ends_with_append(manifest)):
         return False
@@ -378,7 +378,7 @@ def _ends_like(target: Path, size: int, staged: Path, manifest: Manifest | None)
 
 def _joined_quarantine(part: StagedPart, path: Path, *, more: bool) -> tuple[Path, Path]:
     joined = part.data / "whole.jsonl"
-    # A file that was overwritten may have left its own there.
+    # A file that was overwritten may have left its quarantine there.
     before = path.read_bytes() if more else b""
     filesystems.write_new(joined, before + (part.data / "shard-00000.jsonl").read_bytes(), sync=True)
     return joined, path

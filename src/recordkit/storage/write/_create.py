@@ -1,4 +1,4 @@
-"""Create: the functions that begin, end and undo the writing of a dataset."""
+"""Create: the functions that start, resume and discard the writing of a dataset."""
 
 from __future__ import annotations
 
@@ -68,39 +68,38 @@ def create(
     mode: int | None = None,
     sync: bool = True,
 ) -> Writer:
-    """Return a writer of a new dataset, which appears under its name when it is whole.
+    """Return a writer of a new dataset, which appears under its name once it is complete.
 
     Args:
         path: A folder of shards, or one file if the name ends like one (`one.tfrecord`, `one.tfrecord.gz`).
-        schema: What every row holds. Without one the first rows define it, and all later ones must agree.
-        shard_size: How large a file may grow: bytes, or text such as `"256MB"`, which is the default.
-        shards: How many files. Rows are dealt to them like cards, unless `rows` says how many there will be: then
-            each file gets rows that follow each other, and the run can be resumed.
+        schema: The fields of every row. Without one, the first rows define it, and all later rows must agree.
+        shard_size: How large a file may grow, in bytes or as text such as `"256MB"`, the default.
+        shards: How many files to write. Rows are dealt to them in turn, unless `rows` gives the total: then each file
+            gets consecutive rows, and the run can be resumed.
         records_per_shard: How many records go into each file.
         rows: How many rows there will be.
         compression: `"gzip"` or `"zlib"`.
-        level: How hard to compress, 0 to 9.
-        name: What the shards are called; by default as the folder is.
-        on_error: What to do with a row that does not fit: `"raise"`, `"skip"` (it goes into quarantine, see
-            `quarantined`), or a function of the error, the row and its number that returns a row to write instead or
-            None to skip it.
-        resume: Go on with a run that broke off, if there is one: pass over `writer.committed` rows of the source.
-        overwrite: Replace what is there, at the moment the new dataset is whole.
+        level: The compression level, 0 to 9.
+        name: The name of the shards; by default that of the folder.
+        on_error: What to do with a row that does not fit: `"raise"`, `"skip"` (quarantine it, see `quarantined`), or
+            a function of the error, the row and its number that returns a row to write instead, or None to skip it.
+        resume: Continue an interrupted run, if there is one: skip the first `writer.committed` rows of the source.
+        overwrite: Replace an existing dataset, at the moment the new one is complete.
         workers: How many threads compress and write.
-        metadata: Anything JSON holds, to be kept in the manifest.
-        part: Which part of the dataset this writer makes, where several processes or machines each make one; counted
-            from 0. `commit` publishes them together.
+        metadata: Any JSON value to store in the manifest.
+        part: Which part of the dataset this writer makes, counted from 0, if several processes or machines each make
+            one. `commit` publishes them together.
         parts: How many parts there are.
-        split: Which split of the dataset the part belongs to, where parts are of several; its shards are called so.
-        lineage: The operations that made what the dataset is made of, oldest first, to be kept in the manifest.
+        split: Which split the part belongs to, if the dataset has several; its shards are named after it.
+        lineage: The operations that produced the source, oldest first, to store in the manifest.
         mode: The permissions of the files, such as `0o600`; by default those of any new file.
-        sync: Whether all of it is on the disk when `close` returns. False is for data that a power cut may take; a
-            crash of the program still leaves nothing half-made.
+        sync: Sync everything to disk before `close` returns. Pass False for data that you can afford to lose in a
+            power cut; a crash of the program still leaves no incomplete dataset.
 
     Raises:
-        TargetExistsError: There is something under this name, and `overwrite` is False.
-        TargetBusyError: Another writer is at work on it.
-        StorageError: A run that broke off is there, and neither `resume` nor `overwrite` says what to do with it.
+        TargetExistsError: The target exists, and `overwrite` is False.
+        TargetBusyError: Another writer is using it.
+        StorageError: There is an interrupted run, and neither `resume` nor `overwrite` says what to do with it.
 
     >>> import os, recordkit as rk, tempfile
     >>> folder = tempfile.mkdtemp()
@@ -170,23 +169,23 @@ def append(
     workers: Workers = AUTO,
     sync: bool = True,
 ) -> Writer:
-    """Return a writer that adds rows to what is there.
+    """Return a writer that adds rows to an existing dataset or file.
 
-    A dataset in a folder gets new shards, a set of their own name such as `train-append1-00000-of-00002.tfrecord`;
-    they count from the moment the manifest names all of them. A lone file, plain or gzip, is extended in place when
-    the writer is closed: the one thing recordkit does to a file under its final name. If that fails the file is cut
-    back to its old length; if the machine goes down meanwhile, the next writer or `recover` finishes the job. Until
-    then `open` refuses the file, and other readers may see a torn record at its end.
+    A dataset folder gets a new set of shards, named like `train-append1-00000-of-00002.tfrecord`. They belong to the
+    dataset from the moment the manifest lists all of them. A lone file, plain or gzip, is extended in place when the
+    writer is closed; this is the only case in which recordkit changes a file under its final name. If that fails, the
+    file is cut back to its old length. If the machine goes down meanwhile, the next writer or `recover` finishes the
+    job. Until then `open` refuses the file, and other readers may see a torn record at its end.
 
-    Rows hold the fields that `open` shows, those that were added beside the records included and those that were
-    dropped left out. A field may be left out if its type ends in `?`. No new record counts as deleted.
+    Rows have the fields that `open` shows, with fields that were added as overlays and without dropped ones. Leave out
+    a field if its type ends in `?`. New records are never deleted ones.
 
     Args:
         path: The folder or the file.
-        schema: What the rows hold. By default what `open` shows: the manifest's schema, or for a file without one what
-            its first records hold, with what was changed beside them.
-        split: Which split of a dataset the rows belong to, where there are several.
-        compression: As for `create`; it need not be that of the shards there are. A file keeps its own.
+        schema: The fields of the rows. By default those that `open` shows: from the manifest, or inferred from the
+            first records of a file without one, with overlays applied.
+        split: Which split of the dataset the rows belong to, if there are several.
+        compression: As for `create`; it may differ from that of existing shards. A file keeps its own.
         cut_torn_tail: Whether the last record of a file may be cut off if it is torn.
         shard_size: As for `create`, as are all others.
         shards: As for `create`.
@@ -194,14 +193,14 @@ def append(
         rows: As for `create`.
         level: As for `create`.
         on_error: As for `create`.
-        resume: As for `create`. Where the run did not break off but had added all its rows, as when it was killed
-            right afterwards, the same rows are not added again: see `TargetExistsError`.
+        resume: As for `create`. If the earlier run had already added all its rows, because it was killed right
+            afterwards, they are not added again: see `TargetExistsError`.
         workers: As for `create`.
         sync: As for `create`.
 
     Raises:
-        StorageError: There is nothing to append to, it is not sound, or others have changed it meanwhile.
-        TargetBusyError: Another writer is at work on it.
+        StorageError: There is nothing to append to, it is damaged, or it was changed meanwhile.
+        TargetBusyError: Another writer is using it.
         TargetExistsError: With `resume`, when the writer is closed: the last append has added the same rows.
 
     >>> import os, recordkit as rk, tempfile
@@ -217,7 +216,7 @@ def append(
     >>> rk.open(path)[2:]["name"].to_list()
     ['emmy', 'mary']
     """
-    # What a link leads to is changed where it really is, with all that belongs to it.
+    # Follow a link, and change the real dataset with everything that belongs to it.
     target, lone = target_of(targets_of(path)[-1])
     _recover(target, resume=resume)
     existing = _append.of_file(target, cut_torn_tail=cut_torn_tail) if lone else _append.of_folder(target)
@@ -281,14 +280,14 @@ def write(
 
     Args:
         path: As for `create`.
-        data: Rows (dicts), columns (a dict of arrays and lists, or a `Batch`), one array, which gives a record for
-            each element of its first dimension, or a list of arrays, which gives one for each. Arrays by themselves
-            are stored in a field called `array`.
-        schema: As for `create`; by default told from the data.
+        data: Rows (dicts), columns (a dict of arrays and lists, or a `Batch`), one array (a record for each element
+            of its first dimension), or a list of arrays (a record for each). Bare arrays are stored in a field called
+            `array`.
+        schema: As for `create`; by default inferred from the data.
         options: As for `create`.
 
     Returns:
-        What was written.
+        A summary of what was written.
 
     >>> import numpy as np, recordkit as rk, tempfile
     >>> folder = tempfile.mkdtemp()
@@ -318,10 +317,10 @@ def _behind(rows: Any, count: int) -> Iterator[Any]:
 
 
 def discard(path: str | os.PathLike[str]) -> bool:
-    """Remove what a run that broke off has left; say whether there was anything.
+    """Remove the remains of an interrupted run; return whether there were any.
 
     Raises:
-        TargetBusyError: The run is still going on.
+        TargetBusyError: The run is still active.
     """
     found = [_discard(target) for target in targets_of(path)]
     return any(found)
@@ -340,7 +339,7 @@ def _discard(target: Path) -> bool:
     except StorageError as error:
         if is_foreign(staging):
             raise
-        # What cannot be obeyed can still be taken away: no link is followed for that.
+        # A staging folder that cannot be trusted can still be removed: that follows no link.
         log.warning("%s: what a run has left is removed without a use of it: %s", target, error)
     there = os.path.lexists(staging)
     put_away(staging)
@@ -360,12 +359,12 @@ def begin_run(
     mode: int | None,
     sync: bool,
 ) -> Run:
-    """Return a run that makes the shards of a target, each by itself; it goes on with one that broke off.
+    """Return a run that makes each shard of a target by itself, or resume an interrupted one.
 
-    What that has left is removed where `resume` is False, or where it is a layer for other files than this one.
+    The remains of an interrupted run are removed if `resume` is False, or if they are an overlay for other files.
 
     Raises:
-        TargetExistsError: The run is complete, or there is something under this name, and `overwrite` is False.
+        TargetExistsError: The run is complete, or the target exists and `overwrite` is False.
     """
     target, lone = target_of(path)
     _recover(target, resume=resume)
@@ -394,7 +393,7 @@ def begin_run(
 
 
 def quarantined(path: str | os.PathLike[str]) -> Iterator[BadRow]:
-    """Yield the rows that were skipped when a dataset was written, with the reason, in order.
+    """Yield the rows that were skipped when a dataset was written, in order, each with the reason.
 
     >>> import recordkit as rk, tempfile
     >>> path = f"{tempfile.mkdtemp()}/train"
@@ -408,16 +407,16 @@ def quarantined(path: str | os.PathLike[str]) -> Iterator[BadRow]:
     manifest = Manifest.load(where)
     folder = side_of(target, lone=lone) / "quarantine"
     shards = [shard for shard in manifest.shards if shard.skipped] if manifest is not None else []
-    # Merged, for rows that were dealt to several shards are in none of them together.
+    # Merged, since rows may have been dealt to several shards.
     rows = [read_quarantine(inside(folder, fitting("", shard.name, ".jsonl"), where)) for shard in shards]
     yield from heapq.merge(*rows, key=lambda bad: bad.number)
 
 
-# --- Beginning
+# --- Starting
 
 
 def _recover(target: Path, *, resume: bool) -> None:
-    """Finish what a run that died was publishing.
+    """Finish what a dead run was publishing.
 
     Raises:
         TargetExistsError: That was the run to be resumed.
@@ -453,7 +452,7 @@ def _refuse_existing(target: Path, *, overwrite: bool, lone: bool) -> None:
         message = f"{target}: a folder, and not a file that could be overwritten"
         raise TargetExistsError(message, path=str(target))
     if not lone and Manifest.load(manifest_of(target, lone=False)) is None:
-        # A typo must not cost somebody's home folder.
+        # A typo must not delete somebody's home folder.
         message = (
             f"{target}: not a dataset of recordkit, so that it is not overwritten\n"
             "  Remove it yourself if that is what you mean, or choose another name."
@@ -472,7 +471,7 @@ def _claim(
     mode: int | None = None,
     gaps: bool = False,
 ) -> StagedPart:
-    """Return the part, with what an earlier run has left of it dealt with."""
+    """Claim a part, and keep or remove what an earlier run left of it."""
     filesystems.make_folder(target.parent, sync=sync)
     part = StagedPart(target, number, total, sync=sync, mode=mode, gaps=gaps)
     try:
@@ -502,12 +501,12 @@ def _claim(
 
 
 def _is_dealt(run: Mapping[str, Any]) -> bool:
-    """Tell whether rows were dealt to all shards, so that a shard that is finished is no use without the others."""
+    """Tell whether rows were dealt to all shards, so that a finished shard is useless without the others."""
     return run.get("shards") is not None and run.get("rows") is None
 
 
 def _begin(part: StagedPart, run: dict[str, Any], schema: Schema | None, *, resume: bool) -> Schema | None:
-    """Write down what was asked for, or see that it is the same as before; return the schema."""
+    """Save the arguments of a run, or check that they are the same as before; return the schema."""
     before = part.run if part.shards else None
     if before is None:
         part.run = run | ({"schema": schema.to_dict()} if schema is not None else {})

@@ -1,4 +1,4 @@
-"""Intake: what users hand to a writer, as rows and columns."""
+"""Input: turns what users pass to a writer into rows and columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ARRAY = "array"  # the field of records that are one array each
 
 
 def at_row(error: SchemaError, first: int) -> SchemaError:
-    """Return an error about a row of a batch that starts at row `first` of the source with the row's own number."""
+    """Return the error with the row's number in the source, where the batch starts at row `first`."""
     if error.record is None or not first:
         return error
     number = error.record + first
@@ -26,12 +26,12 @@ def at_row(error: SchemaError, first: int) -> SchemaError:
 
 
 def with_row(error: SchemaError, number: int) -> SchemaError:
-    """Return an error about one row with its number."""
+    """Return the error about one row with that row's number."""
     return error.but(record=number, where=f"In row {number:,}.")
 
 
 def batch_rows(columns: Mapping[str, Any] | Batch, valid: Mapping[str, NDArray[np.bool_]]) -> Iterator[dict[str, Any]]:
-    """Yield columns row by row; what is missing is left out."""
+    """Yield columns row by row, without missing values."""
     if isinstance(columns, Batch):
         for number in range(len(columns)):
             yield columns.row(number)
@@ -85,7 +85,7 @@ def schema_of_columns(columns: Mapping[str, Any] | Batch) -> Schema:
 
 
 def row_count(columns: Mapping[str, Any] | Batch) -> int | None:
-    """Return how many rows columns have, None if there is no telling."""
+    """Return how many rows columns have, None if that is unknown."""
     if isinstance(columns, Batch):
         return len(columns)
     return next((len(column) for _, column in _flattened(columns)), None)
@@ -94,7 +94,7 @@ def row_count(columns: Mapping[str, Any] | Batch) -> int | None:
 def columns_behind(
     columns: Mapping[str, Any] | Batch, count: int
 ) -> tuple[dict[str, Any], dict[str, NDArray[np.bool_]] | None]:
-    """Return columns without their first rows, and for a batch the masks that go with them."""
+    """Return columns without their first `count` rows, and the masks of a batch."""
     if isinstance(columns, Batch):
         names = columns.names
         return {n: columns[n][count:] for n in names}, {n: columns.valid(n)[count:] for n in names}

@@ -1,4 +1,4 @@
-"""Options: what a writer was asked for, checked once, and kept so that resuming does the same."""
+"""Options: the arguments of a writer, checked once, and stored so that resuming does the same."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from recordkit.codecs import Compression
     from recordkit.engines import Workers
 
-# Called with the error, the row and its number; returns a row to write instead, or None to leave it out.
+# Called with the error, the row and its number; returns a row to write instead, or None to skip it.
 OnError: TypeAlias = Literal["raise", "skip"] | Callable[[SchemaError, Any, int], Mapping[str, Any] | None]
 
 SHARD_SIZE = "256MB"
-MOST_SHARDS = 100_000  # that many five digits can number
+MOST_SHARDS = 100_000  # names have five digits
 
 
 @dataclass(frozen=True)
 class Options:
-    """How to write; see `recordkit.create` for what each means."""
+    """How to write; `recordkit.create` documents each option."""
 
     shard_bytes: int | None
     shard_records: int | None
@@ -55,7 +55,7 @@ class Options:
         sync: bool = True,
         metadata: Mapping[str, Any] | None = None,
     ) -> Options:
-        """Return the options, or raise `ValueError` at what cannot be meant."""
+        """Check the options; raise `ValueError` for those that make no sense."""
         given = {"shard_size": shard_size, "shards": shards, "records_per_shard": records_per_shard}
         chosen = [name for name, value in given.items() if value is not None]
         if len(chosen) > 1:
@@ -97,7 +97,7 @@ class Options:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what decides about the bytes that are written, for `run.json`."""
+        """Return the options that decide which bytes are written, for `run.json`."""
         decisive: dict[str, Any] = {
             "shard_bytes": self.shard_bytes,
             "shard_records": self.shard_records,

@@ -1,6 +1,6 @@
-"""Write queue: work done in order, in another thread than the caller's.
+"""Write queue: runs jobs in order, in a thread of its own.
 
-A failure stops the lane; it is raised by the next call, at the latest by `wait`.
+A failure stops the queue. The next call raises it, `wait` at the latest.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class WriteQueue:
     """One thread for what must happen in order, and `workers` for what need not.
 
-    With one worker there is no thread at all: everything is done in the call that hands it in. At most `waiting` jobs
-    wait their turn, so that memory is bounded; whoever hands in more waits too.
+    With one worker there is no thread: each call does its own job. At most `waiting` jobs wait for their turn, so that
+    memory stays bounded; a call that adds another one blocks.
     """
 
     def __init__(self, workers: int, waiting: int = 4) -> None:
@@ -32,7 +32,7 @@ class WriteQueue:
             self._thread.start()
 
     def start(self, work: Callable[..., Any], *args: Any) -> Future[Any]:
-        """Do this whenever there is a worker for it; the future is for a later job of the lane."""
+        """Do this as soon as a worker is free; the future is for a later job of the queue."""
         if self._pool is not None:
             return self._pool.submit(work, *args)
         done: Future[Any] = Future()
@@ -40,7 +40,7 @@ class WriteQueue:
         return done
 
     def do(self, job: Callable[[], Any]) -> None:
-        """Do this after all that was handed in before."""
+        """Do this after every earlier job."""
         self._raise()
         if self._thread is None:
             job()
@@ -48,15 +48,15 @@ class WriteQueue:
             self._jobs.put(job)
 
     def wait(self) -> None:
-        """Return when all that was handed in is done."""
+        """Return when every job is done."""
         if self._thread is not None:
             self._jobs.join()
         self._raise()
 
     def stop(self) -> None:
-        """Let go of the threads; what is still waiting is not done."""
+        """Stop the threads; jobs that still wait are dropped."""
         if self._thread is not None:
-            self._failure = self._failure or RuntimeError("the lane was stopped")
+            self._failure = self._failure or RuntimeError("the queue was stopped")
             self._jobs.put(None)
             self._thread.join()
             self._thread = None

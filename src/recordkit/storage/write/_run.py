@@ -1,4 +1,4 @@
-"""Run: a target whose shards are made each by itself, in any order, by threads or processes.
+"""Run: makes each shard of a target by itself, in any order, in threads or processes.
 
 However many shards there are, the run is one part of the target with one lock: no shard keeps a file open.
 """
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
 
 class Run:
-    """A target in the making. Pickling gives helpers in other processes the right to make shards of it.
+    """An unfinished target. Pickle it to let helper processes make shards of it.
 
     Args:
         part: Its only part.
         lone: Whether the target is one file.
-        owner: The process that has begun it; this one, if not given.
+        owner: The process that started it; this one by default.
 
     Attributes:
-        finished: The shards that an earlier run has made, by their numbers.
+        finished: The shards of an earlier run, by number.
     """
 
     def __init__(self, part: StagedPart, *, lone: bool, owner: int | None = None) -> None:
@@ -52,7 +52,7 @@ class Run:
             self.finished = {number_of(shard): shard for shard in part.shards}
 
     def _refuse_helpers(self) -> None:
-        """Raise if a process helps a run whose own process was killed."""
+        """Raise if a helper process still works for a run whose own process was killed."""
         Lock(self._part.folder / "helpers", self._part.target).release()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -67,32 +67,32 @@ class Run:
         compression: Compression = None,
         workers: Workers = 1,
     ) -> int:
-        """Make one shard of records as they are, and return how many there are.
+        """Write records as they are into one shard, and return how many there are.
 
         Args:
             number: Its place among the shards.
             chunks: The records.
-            split: The set of shards it belongs to; by default called as the target is.
+            split: The set of shards it belongs to; by default named after the target.
             compression: As for `create`.
             workers: How many threads compress and write.
         """
         options = Options.of(lone=True, compression=compression, workers=workers, sync=self._part.sync)
-        lane = WriteQueue(options.workers, 2 * options.workers if compression else 1)
+        queue = WriteQueue(options.workers, 2 * options.workers if compression else 1)
         name = self._part.target.name if self._lone else set_name(split, self._part.target)
-        track = ShardSequence(self._part, lane, options, name, first=number)
+        sequence = ShardSequence(self._part, queue, options, name, first=number)
         records = 0
         try:
             for chunk in chunks:
                 if len(chunk):
-                    track.put(chunk)
+                    sequence.put(chunk)
                     records += len(chunk)
                     progress.step(f"writing {self._part.target}", records, None, "rows")
-            track.flush()
-            lane.do(partial(track.finish, needed=True))
-            lane.wait()
+            sequence.flush()
+            queue.do(partial(sequence.finish, needed=True))
+            queue.wait()
         finally:
-            lane.stop()
-            track.close()
+            queue.stop()
+            sequence.close()
         return records
 
     def publish(self, shards: int) -> None:
@@ -112,22 +112,22 @@ class Run:
             _commit.publish_parts(self._part.target, [self._part], sync=self._part.sync)
 
     def abandon(self) -> None:
-        """Remove all that was made."""
+        """Remove everything this run wrote."""
         self._part.abandon()
 
     def give_up(self) -> None:
-        """Leave finished shards to whoever goes on with them, and nothing else."""
+        """Keep finished shards so that a later run can resume, and remove the rest."""
         self._part.give_up()
 
 
 class _Helper(Run):
-    """A run that another process has begun, which waits for what is made here."""
+    """A run that another process started; that process waits for the shards made here."""
 
     def __init__(self, target: Path, lone: bool, sync: bool, owner: int) -> None:
         self._given = target, lone, sync, owner
 
     def make(self, number: int, chunks: Iterable[Chunk], **options: Any) -> int:
-        """Make one shard, unless the process that waits for it has ended."""
+        """Write one shard, unless the process that waits for it has ended."""
         with self._helping() as part:
             return Run(part, lone=self._given[1], owner=self._given[3]).make(number, chunks, **options)
 

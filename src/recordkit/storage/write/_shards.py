@@ -1,6 +1,6 @@
 """Shards: from chunks to finished shards, one after the other.
 
-The caller's thread cuts; compressing is done by whoever has time; files are written by the lane, in order.
+The caller's thread splits, any free worker compresses, and the queue writes the files in order.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class ShardFile:
     """A shard that is being written: its records, its index, its quarantine.
 
     Args:
-        folder: Where to put the files, `stem` plus an ending each.
-        stem: What it is called until all shards are there.
+        folder: Where to put the files; each is named `stem` plus an ending.
+        stem: Its name until all shards are there.
         first_row: How many rows of the source came before it.
-        sync: Whether it is to last.
+        sync: Whether to sync it to disk.
     """
 
     def __init__(
@@ -62,7 +62,13 @@ class ShardFile:
         return self._file.size
 
     def put(self, block: Block, stored: Sequence[Buffer], crc: int) -> None:
-        """Append a block in the form in which it is stored, and the CRC of that."""
+        """Append a block as it is stored, compressed or not.
+
+        Args:
+            block: The records.
+            stored: The bytes to write.
+            crc: Their CRC.
+        """
         size = sum(memoryview(piece).nbytes for piece in stored)
         if codec_of(self._compression).in_members:
             self._index.add_member(self._file.size, self.raw_bytes, self.records)
@@ -74,12 +80,12 @@ class ShardFile:
         self.raw_bytes += block.raw_bytes
 
     def put_end(self, tail: bytes) -> None:
-        """Append bytes that end a compressed stream."""
+        """Append the bytes that end a compressed stream."""
         self._file.write([tail])
         self._crc = _core.crc32c(tail, self._crc)
 
     def put_bad(self, lines: Sequence[bytes]) -> None:
-        """Keep rows that were skipped."""
+        """Append lines to the quarantine."""
         if lines and self._bad_file is None:
             self._bad_file = filesystems.File(self.folder / f"{self.stem}.jsonl")
         if self._bad_file is not None:
@@ -87,7 +93,7 @@ class ShardFile:
             self._skipped += len(lines)
 
     def finish(self, end_row: int, *, split: str, sync: bool) -> Shard:
-        """Make all of it last, and return what is known of it."""
+        """Finish the files, sync them if asked to, and return the entry for the manifest."""
         self._file.finish(sync=sync)
         if self._bad_file is not None:
             self._bad_file.finish(sync=sync)
@@ -108,7 +114,7 @@ class ShardFile:
         )
 
     def close(self) -> None:
-        """Let go of the files as they are."""
+        """Close the files as they are."""
         self._file.close()
         if self._bad_file is not None:
             self._bad_file.close()
@@ -119,18 +125,18 @@ class ShardSequence:
 
     Args:
         part: Where they go.
-        lane: What does the work.
-        options: How.
+        queue: Runs the jobs.
+        options: How to write them.
         split: The set they belong to.
         first: The number of the first one.
         first_row: How many rows of the source came before it.
-        counts: How many records each has; None where bytes decide.
+        counts: How many records each gets; None if bytes decide.
     """
 
     def __init__(
         self,
         part: StagedPart,
-        lane: WriteQueue,
+        queue: WriteQueue,
         options: Options,
         split: str,
         *,
@@ -139,7 +145,7 @@ class ShardSequence:
         counts: Iterable[int] | None = None,
     ) -> None:
         self._part = part
-        self._lane = lane
+        self._queue = queue
         self._options = options
         self._codec = codec_of(options.compression)
         self._split = split
@@ -148,7 +154,7 @@ class ShardSequence:
         compressed = options.compression is not None
         if counts is None and options.shard_records is not None:
             counts = repeat(options.shard_records)
-        self._cutter = BlockSplitter(
+        self._splitter = BlockSplitter(
             block_bytes=MEMBER_BYTES if compressed else None,
             shard_bytes=None if compressed else options.shard_bytes,
             shard_records=counts,
@@ -160,28 +166,28 @@ class ShardSequence:
         self._end_row = first_row
 
     def skip(self, line: bytes) -> None:
-        """Take a row that is not written, as a line of the quarantine."""
-        for block in self._cutter.skip(line):
+        """Quarantine a rejected row."""
+        for block in self._splitter.skip(line):
             self._hand_over(block)
 
     def put(self, chunk: Chunk) -> None:
         """Take the records of as many rows."""
-        for block in self._cutter.cut(chunk):
+        for block in self._splitter.cut(chunk):
             self._hand_over(block)
 
     def flush(self) -> None:
-        """Hand over what is still pending."""
-        for block in self._cutter.rest():
+        """Pass pending records to the queue."""
+        for block in self._splitter.rest():
             self._hand_over(block)
 
     def _hand_over(self, block: Block) -> None:
         if self._codec.in_members and block.records:
-            member = self._lane.start(self._codec.compress, block.pieces, block.records, self._options.level)
-            self._lane.do(partial(self._write_member, block, member))
+            member = self._queue.start(self._codec.compress, block.pieces, block.records, self._options.level)
+            self._queue.do(partial(self._write_member, block, member))
         else:
-            self._lane.do(partial(self._write, block))
+            self._queue.do(partial(self._write, block))
 
-    # --- What the lane does
+    # --- Jobs of the queue
 
     def _write_member(self, block: Block, member: Future[bytes]) -> None:
         data = member.result()
@@ -197,7 +203,7 @@ class ShardSequence:
         self._append(block, [data], _core.crc32c(data))
 
     def _before(self, block: Block) -> None:
-        """Make sure that a shard is open that takes the block."""
+        """Make sure that the shard for this block is open."""
         if self._shard is not None and block.bad:
             self._shard.put_bad(block.bad)
         if self._full and block.records:
@@ -242,12 +248,12 @@ class ShardSequence:
         self._row = end_row
 
     def finish_full(self) -> None:
-        """Finish the shard that is open if it is full; to be called through the lane."""
+        """Finish the open shard if it is full; to be called through the queue."""
         if self._shard is not None and self._full:
             self._finish(self._end_row)
 
     def finish(self, *, needed: bool) -> None:
-        """Finish the last shard, an empty one if `needed`; to be called through the lane."""
+        """Finish the last shard, an empty one if `needed`; to be called through the queue."""
         if self._shard is None and needed:
             self._open()
             self._end_row = self._row
@@ -255,6 +261,6 @@ class ShardSequence:
             self._finish(self._end_row)
 
     def close(self) -> None:
-        """Let go of what is open."""
+        """Close the open shard as it is."""
         if self._shard is not None:
             self._shard.close()

@@ -1,4 +1,4 @@
-"""Writer: rows in, and a dataset that is whole under its final name out."""
+"""Writer: takes rows, and publishes a complete dataset under its final name."""
 
 from __future__ import annotations
 
@@ -44,21 +44,21 @@ if TYPE_CHECKING:
     from ._options import Options
 
 
-FIRST_ROWS = 100  # that define a schema where none was declared
+FIRST_ROWS = 100  # define the schema if none was declared
 _FIRST_BYTES = 16 << 20
-_CHUNK_BYTES = 2 << 20  # of what is measured, the best: smaller ones cost more calls, larger ones leave the cache
+_CHUNK_BYTES = 2 << 20  # measured best: smaller ones cost more calls, larger ones leave the cache
 _MOST_ROWS = 4096
 
 
 @dataclass(frozen=True)
 class Written:
-    """What a writer has made.
+    """What a writer wrote.
 
     Attributes:
-        path: The dataset; for one part of several, what will be one.
-        records: How many were written.
-        shards: In how many files.
-        bytes: How large they are together.
+        path: The dataset; for one part of several, the dataset it will belong to.
+        records: The number of records.
+        shards: The number of files.
+        bytes: Their total size.
         skipped: How many rows are in quarantine.
     """
 
@@ -79,12 +79,12 @@ class Written:
 class Writer:
     """Writes a dataset. Made by `recordkit.create` and `recordkit.append`; it belongs to one thread.
 
-    Nothing is under the final name before `close`, which the `with` statement calls; if the block ends with an
-    exception, nothing ever is, and what is finished can be gone on with by `resume=True`.
+    Nothing appears under the final name before `close`, which the `with` statement calls. If the block ends with an
+    exception, nothing is published; finished shards are kept, and `resume=True` continues after them.
 
     Attributes:
         path: The target.
-        committed: How many rows of the source an earlier run had already written: pass over as many, and go on.
+        committed: How many rows of the source an earlier run has already written. Skip that many, then continue.
     """
 
     def __init__(
@@ -103,30 +103,30 @@ class Writer:
         self._packed: list[bytes] = []
         self._packed_bytes = 0
         self._messages = False  # the payloads are Examples, which can define a schema
-        self._raw = False  # the payloads are the user's own
+        self._raw = False  # the payloads are in a format of the user's own
         self._records = 0
         finished = part.shards
         self.committed = sum(shard.rows for shard in finished)
         self._rows = self.committed
-        self._ours = True  # and not of the process that this one was forked from
-        self._lane: WriteQueue | None = WriteQueue(options.workers, 2 * options.workers if options.compression else 1)
-        self._tracks = self._make_tracks(split, finished)
+        self._ours = True  # False after a fork, in the child
+        self._queue: WriteQueue | None = WriteQueue(options.workers, 2 * options.workers if options.compression else 1)
+        self._sequences = self._make_sequences(split, finished)
         self._hinted = options.compression is None
         self.written: Written | None = None
         _open.add(self)
 
-    def _make_tracks(self, split: str, finished: tuple[Shard, ...]) -> list[ShardSequence]:
-        options, lane = self._options, self._lane
-        assert lane is not None
+    def _make_sequences(self, split: str, finished: tuple[Shard, ...]) -> list[ShardSequence]:
+        options, queue = self._options, self._queue
+        assert queue is not None
         counts: list[int] | None = None
         if options.shards is not None and options.rows is not None:
             each, more = divmod(options.rows, options.shards)
             counts = [each + (number < more) for number in range(options.shards)][len(finished) :]
         elif options.shards is not None:
-            return [ShardSequence(self._part, lane, options, split, first=number) for number in range(options.shards)]
+            return [ShardSequence(self._part, queue, options, split, first=number) for number in range(options.shards)]
         return [
             ShardSequence(
-                self._part, lane, options, split, first=len(finished), first_row=self.committed, counts=counts
+                self._part, queue, options, split, first=len(finished), first_row=self.committed, counts=counts
             )
         ]
 
@@ -134,23 +134,23 @@ class Writer:
 
     @property
     def schema(self) -> Schema | None:
-        """The schema: the declared one, or the one the first rows have defined."""
+        """The schema: the declared one, or the one that the first rows define."""
         return self._schema
 
     @property
     def rows(self) -> int:
-        """How many rows of the source were taken so far, those of an earlier run and skipped ones included."""
+        """How many rows of the source were taken so far, including skipped ones and those of an earlier run."""
         return self._rows + len(self._encoder or ()) + len(self._first) + len(self._packed)
 
     def write(self, row: Any) -> None:
-        """Write one row, whole or not at all.
+        """Write one row, completely or not at all.
 
         Args:
             row: A dict of the schema's fields, or an `Example` message of protobuf.
 
         Raises:
-            SchemaError: It does not fit, and `on_error` is `"raise"`. The writer can go on with other rows.
-            StorageError: What was taken before could not be written.
+            SchemaError: It does not fit, and `on_error` is `"raise"`. The writer stays usable for other rows.
+            StorageError: Earlier rows could not be written.
         """
         encoder = self._encoder
         if encoder is None or self._packed or not (type(row) is dict or isinstance(row, Mapping)):
@@ -165,7 +165,7 @@ class Writer:
             self._take_rows()
 
     def _write_slowly(self, row: Any) -> None:
-        """Take the first rows, which may define the schema, and messages."""
+        """Take a message, or one of the first rows, which may define the schema."""
         self._check_open()
         self._refuse_beside_raw()
         if hasattr(row, "SerializeToString"):
@@ -192,7 +192,7 @@ class Writer:
     def write_batch(
         self, columns: Mapping[str, Any] | Batch, *, valid: Mapping[str, NDArray[np.bool_]] | None = None
     ) -> None:
-        """Write many rows given as columns: the fast way.
+        """Write many rows, given as columns: the fast way.
 
         If a value does not fit and `on_error` is `"raise"`, none of the rows is written; otherwise the rows that do
         fit are.
@@ -214,7 +214,7 @@ class Writer:
         except SchemaError as error:
             if self._options.on_error == "raise":
                 raise at_row(self._explained(error), before) from None
-            # All values are checked first; only a record that reaches protobuf's 2 GiB is found on the way.
+            # All values were checked first; only a record over protobuf's 2 GiB shows up later.
             for row in islice(batch_rows(columns, valid or {}), self._rows - before, None):
                 self.write(row)
             self._take_all()
@@ -222,15 +222,15 @@ class Writer:
     def write_raw(self, payload: Buffer) -> None:
         """Write one payload as it is.
 
-        With a schema it must be an Example that fits it. Without one, and with nothing else written, the dataset is
-        of payloads of your own: `recordkit.open(path, raw=True)` gives them back.
+        With a schema, it must be an Example that fits. Without one, and if nothing else was written, the dataset
+        holds payloads in your own format: `recordkit.open(path, raw=True)` returns them.
         """
         self._check_open()
         self._raw |= self._schema is None and not self._first and not self._messages
         self._write_payload(bytes(payload), payload)
 
     def write_chunk(self, chunk: Chunk) -> None:
-        """Write records as they are, without a look at their payloads: for copies of what was written before."""
+        """Write records as they are, without checking their payloads: for copies of existing records."""
         self._check_open()
         self._take_all()
         self._raw |= self._schema is None
@@ -265,7 +265,7 @@ class Writer:
             raise SchemaError(message, path=self.path)
 
     def _refuse(self, error: SchemaError, row: Any) -> None:
-        """Do with a row that does not fit what was asked for."""
+        """Handle a row that does not fit, as `on_error` says."""
         number = self.rows
         error = with_row(self._explained(error), number)
         on_error = self._options.on_error
@@ -278,11 +278,11 @@ class Writer:
                 return
         self._take_all()
         self._rows += 1
-        # A line at once: the caller may use the row's dict and arrays for the next one.
-        self._track().skip(to_line(BadRow(number, error.field, str(error), row)))
+        # Serialized now: the caller may reuse the row's dict and arrays for the next one.
+        self._sequence().skip(to_line(BadRow(number, error.field, str(error), row)))
 
     def _write_mended(self, row: Any, number: int) -> None:
-        """Take what `on_error` gave instead of a row; nobody is asked a second time."""
+        """Take the row that `on_error` returned instead. If that does not fit either, raise."""
         self._take_packed()
         if self._encoder is None and isinstance(row, Mapping):
             self._take_first(row)
@@ -313,14 +313,14 @@ class Writer:
             try:
                 self.write(row)
             except SchemaError as error:
-                failures.append(error)  # those behind it were taken before, and are not to be lost with it
+                failures.append(error)  # the rows after it were accepted earlier and must not be lost
         if failures:
             if failures[1:]:
                 failures[0].add_note(f"and {len(failures) - 1} more of the first rows do not fit")
             raise failures[0]
 
     def _schema_of(self, rows: list[Mapping[str, Any]]) -> Schema:
-        """Return the schema that the rows define, whatever those say that disagree with rows before them."""
+        """Return the schema that the rows define, ignoring rows that disagree with earlier ones."""
         agreed = list(rows)
         while True:
             try:
@@ -330,7 +330,7 @@ class Writer:
                     raise
                 del agreed[error.record]
                 if self._options.on_error == "raise":
-                    self._first = agreed  # the others are still to be written, if the caller goes on
+                    self._first = agreed  # still to be written, if the caller continues
                     raise
 
     def _set_schema(self, schema: Schema) -> None:
@@ -367,19 +367,19 @@ class Writer:
         if not self._hinted:
             self._hint(chunk)
         self._rows += len(chunk)
-        if len(self._tracks) == 1:
-            self._tracks[0].put(chunk)
+        if len(self._sequences) == 1:
+            self._sequences[0].put(chunk)
         else:
-            count = len(self._tracks)
-            for number, track in enumerate(self._tracks):
+            count = len(self._sequences)
+            for number, sequence in enumerate(self._sequences):
                 dealt = np.arange((number - self._records) % count, len(chunk), count, dtype=np.uint64)
                 if len(dealt):
-                    track.put(chunk.pick(dealt))
+                    sequence.put(chunk.pick(dealt))
         self._records += len(chunk)
         progress.step(f"writing {self.path}", self._rows, self._options.rows, "rows")
 
-    def _track(self) -> ShardSequence:
-        return self._tracks[self._records % len(self._tracks)]
+    def _sequence(self) -> ShardSequence:
+        return self._sequences[self._records % len(self._sequences)]
 
     def _hint(self, chunk: Chunk) -> None:
         self._hinted = True
@@ -393,34 +393,34 @@ class Writer:
     # --- Ending
 
     def flush(self) -> None:
-        """Return when every row taken so far is in a file of the staging folder; errors in writing come out here.
+        """Wait until every row taken so far is in a file of the staging folder; raise write errors.
 
-        They are on the disk for good once their shard is finished. In a gzip file this ends a member.
+        Rows are synced to disk when their shard is finished. In a gzip file, this ends a member.
         """
         self._check_open()
         self._take_all()
-        for track in self._tracks:
-            track.flush()
-        assert self._lane is not None
-        self._lane.wait()
+        for sequence in self._sequences:
+            sequence.flush()
+        assert self._queue is not None
+        self._queue.wait()
 
     def close(self) -> Written:
         """Finish the last shard and publish the dataset under its final name; for a part, only finish it.
 
         Returns:
-            What was written. Closing again returns the same.
+            A summary of what was written. Closing again returns the same.
         """
         if self.written is not None:
             return self.written
         self._check_open()
-        lane = self._lane
-        assert lane is not None
+        queue = self._queue
+        assert queue is not None
         try:
             self.flush()
-            for track in self._tracks:
-                needed = len(self._tracks) > 1 or not self._part.shards
-                lane.do(partial(track.finish, needed=needed))
-                lane.wait()
+            for sequence in self._sequences:
+                needed = len(self._sequences) > 1 or not self._part.shards
+                queue.do(partial(sequence.finish, needed=needed))
+                queue.wait()
             self._add_empty()
             if self._part.run is None:
                 self._part.run = {}
@@ -441,9 +441,9 @@ class Writer:
         return self.written
 
     def _add_empty(self) -> None:
-        """Add the empty shards that a fixed number of them may need."""
-        options, lane = self._options, self._lane
-        assert lane is not None
+        """Add empty shards where more were asked for than the rows fill."""
+        options, queue = self._options, self._queue
+        assert queue is not None
         if options.shards is None or options.rows is None:
             return
         if self._rows != options.rows:
@@ -452,30 +452,30 @@ class Writer:
             )
             raise StorageError(message, path=self.path)
         for number in range(len(self._part.shards), options.shards):
-            track = ShardSequence(
-                self._part, lane, options, self._part.shards[0].split, first=number, first_row=self._rows
+            sequence = ShardSequence(
+                self._part, queue, options, self._part.shards[0].split, first=number, first_row=self._rows
             )
-            lane.do(partial(track.finish, needed=True))
-            lane.wait()
+            queue.do(partial(sequence.finish, needed=True))
+            queue.wait()
 
     def abort(self) -> None:
-        """Stop writing. Nothing is published; finished shards stay, for `resume=True` to go on with."""
-        if self._lane is None:
+        """Stop writing. Nothing is published; finished shards are kept for `resume=True`."""
+        if self._queue is None:
             return
         with suppress(Exception):
-            # Shards that are full and rows that would fill one are worth keeping; a disk that failed says so again.
-            # Nothing that an unbroken run would not do: no member is ended and no schema defined before its time.
+            # Keep full shards, and rows that would fill one; a disk that failed fails again. Do nothing that an
+            # uninterrupted run would not do: end no member and define no schema early.
             if self._schema is not None:
                 self._take_all()
-            self._lane.wait()
-            if self._options.on_error == "raise":  # else the next row may be a bad one, which goes with that shard
-                for track in self._tracks:
-                    self._lane.do(track.finish_full)
-                self._lane.wait()
+            self._queue.wait()
+            if self._options.on_error == "raise":  # else the next row may be a bad one that belongs to this shard
+                for sequence in self._sequences:
+                    self._queue.do(sequence.finish_full)
+                self._queue.wait()
         self._let_go()
         try:
-            if len(self._tracks) > 1:
-                self._part.clear()  # rows were dealt to all of them, so that some are no use without the others
+            if len(self._sequences) > 1:
+                self._part.clear()  # rows were dealt to all shards, so some are useless without the others
             kept = self._part.shards
             if kept:
                 log.warning(
@@ -488,17 +488,17 @@ class Writer:
             self._part.give_up()
 
     def _let_go(self) -> None:
-        lane, self._lane = self._lane, None
-        if lane is not None:
-            lane.stop()
-        for track in self._tracks:
-            track.close()
+        queue, self._queue = self._queue, None
+        if queue is not None:
+            queue.stop()
+        for sequence in self._sequences:
+            sequence.close()
         self._rows, self._encoder = self.rows, None
 
     def forget(self) -> None:
-        """Leave the writing to the process that this one was forked from, which has the threads and does go on."""
-        if self._lane is not None:
-            self._lane, self._encoder, self._ours = None, None, False
+        """Leave writing to the parent of this forked process, which has the threads and continues."""
+        if self._queue is not None:
+            self._queue, self._encoder, self._ours = None, None, False
             self._part.release()
 
     def _check_open(self) -> None:
@@ -508,7 +508,7 @@ class Writer:
                 "  Write from there, or give each process a writer of its own: recordkit.create(..., part=0, parts=2)."
             )
             raise StorageError(message, path=self.path)
-        if self._lane is None:
+        if self._queue is None:
             message = f"{self.path}: the writer is closed"
             raise StorageError(message, path=self.path)
 
@@ -524,18 +524,18 @@ class Writer:
             self.abort()
 
     def __del__(self) -> None:
-        if getattr(self, "_lane", None) is not None:
+        if getattr(self, "_queue", None) is not None:
             self.drop()
 
     def drop(self) -> None:
-        """Abort what nobody has closed, and warn of it."""
-        if self._lane is not None:
+        """Abort a writer that was never closed, and warn about it."""
+        if self._queue is not None:
             message = f"{self.path}: a writer was never closed; nothing is published"
             warnings.warn(message, ResourceWarning, stacklevel=2)
             self.abort()
 
     def __repr__(self) -> str:
-        state = "closed" if self._lane is None else "open"
+        state = "closed" if self._queue is None else "open"
         return f"<Writer of {self.path}, {state}, {self.rows:,} rows>"
 
 
@@ -556,6 +556,6 @@ def _forget_all() -> None:
         writer.forget()
 
 
-# Not left to `__del__`: at the end of a program it comes after the threads and modules that aborting needs are gone.
+# `__del__` is too late: when a program ends, the threads and modules that aborting needs are gone before it runs.
 threading._register_atexit(_drop_all)  # type: ignore[attr-defined]
 os.register_at_fork(after_in_child=_forget_all)
