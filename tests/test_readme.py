@@ -43,7 +43,7 @@ GUIDES = sorted((ROOT / "docs" / "guide").glob("*.md"))
 # All that a guide may print beside its results: the warnings it is about, and those of others' packages.
 SAID = {
     "corruption": (
-        r".*/train: not published\. 500 rows in 5 finished shards are kept; resume=True goes on behind them\n"
+        r".*/train: not published\. 500 rows in 5 finished shards are kept; resume=True continues after them\n"
         r".*/some: 256 records in 1 file, .*; 44 rows skipped, see recordkit\.quarantined\('.*'\)\n"
         r"1 damaged place in 1 file passed over; the first: .*: record 0 at byte 0: .*\n"
     ),

@@ -70,9 +70,7 @@ class TestAdd:
         assert (done.status, done.out) == (0, "double: 6 records, in new files\n  new\n")
         assert rk.open("new", overlays=False)[:]["double"].tolist() == [0, 2, 4, 6, 8, 10]
         assert again.status == 2
-        assert again.err.endswith(
-            "/new: there is something under this name already\n  Pass --overwrite to replace it.\n"
-        )
+        assert again.err.endswith("/new: already exists\n  Pass --overwrite to replace it.\n")
 
     def test_processes_find_the_function_too(self, run: Callable[..., Done], train: str, features: str) -> None:
         done = run("add", train, f"double={features}:double", "--type", "int64", "--processes", "1")

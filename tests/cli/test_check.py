@@ -120,7 +120,7 @@ class TestRepair:
         done = run("repair", damaged, "-o", "good.tfrecord", "--overwrite")
 
         assert (refused.status, content, done.status) == (2, b"mine", 1)
-        assert refused.err.endswith("there is something under this name already\n  Pass --overwrite to replace it.\n")
+        assert refused.err.endswith("already exists\n  Pass --overwrite to replace it.\n")
 
     def test_files_that_all_break_the_format_can_be_accepted(self, run: Callable[..., Done]) -> None:
         zeros = b"".join((3).to_bytes(8, "little") + bytes(4) + payload + bytes(4) for payload in (b"one", b"two"))

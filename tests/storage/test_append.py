@@ -124,7 +124,7 @@ class TestFolder:
         rk.write(tmp_path / "a", [{"id": 0}])
 
         with pytest.raises(
-            rk.SchemaError, match=r"a: what is there has another schema\n.*string.*\n  Leave schema= out"
+            rk.SchemaError, match=r"a: the existing records have another schema\n.*string.*\n  Leave schema= out"
         ):
             rk.append(tmp_path / "a", {"id": "string"})
 
@@ -146,7 +146,7 @@ class TestFolder:
         rk.write(tmp_path / "a", [{"id": 0}], name="train")
         append(tmp_path / "a", 1, split="val")
 
-        with pytest.raises(ValueError, match="there are several splits: train, val; say which one"):
+        with pytest.raises(ValueError, match="there are several splits: train, val; choose one"):
             rk.append(tmp_path / "a")
         append(tmp_path / "a", 2, split="train")
 
@@ -169,7 +169,7 @@ class TestFolder:
     def test_a_folder_without_a_manifest_is_refused(self, tmp_path: Path) -> None:
         (tmp_path / "a").mkdir()
 
-        with pytest.raises(rk.StorageError, match=r"a: no dataset of recordkit is there\n"):
+        with pytest.raises(rk.StorageError, match=r"a: not a dataset of recordkit\n"):
             rk.append(tmp_path / "a")
 
         assert [path.name for path in tmp_path.iterdir()] == ["a"]
@@ -324,7 +324,7 @@ class TestLoneFile:
         torn = gzip.compress(framed(1, 2)) + gzip.compress(framed(3))[:-cut]
         (tmp_path / "a.tfrecord.gz").write_bytes(torn)
 
-        with pytest.raises(rk.StorageError, match=r"the last gzip member is torn; \d+ bytes before it are whole\n"):
+        with pytest.raises(rk.StorageError, match=r"the last gzip member is torn; \d+ bytes before it are intact\n"):
             rk.append(tmp_path / "a.tfrecord.gz")
         append(tmp_path / "a.tfrecord.gz", 4, cut_torn_tail=True)
 
@@ -375,9 +375,7 @@ class TestLoneFile:
             rk.append(tmp_path / "a.tfrecord")
 
     def test_what_is_not_there_is_refused(self, tmp_path: Path) -> None:
-        with pytest.raises(
-            rk.StorageError, match=r"there is no such file to append to\n  recordkit\.create makes a new"
-        ):
+        with pytest.raises(rk.StorageError, match=r"there is no such file\n  recordkit\.create writes a new"):
             rk.append(tmp_path / "a.tfrecord")
 
         assert list(tmp_path.iterdir()) == []
@@ -415,7 +413,7 @@ def test_rows_to_skip_need_a_manifest_to_be_kept_by(tmp_path: Path) -> None:
     path = tmp_path / "theirs.tfrecord"
     path.write_bytes(bytes(rk.Schema({"id": "int64"}).encode({"id": [1]})))
 
-    with pytest.raises(ValueError, match="no manifest beside this file"):
+    with pytest.raises(ValueError, match="skipped rows are stored with the manifest"):
         rk.append(path, on_error="skip")
 
 
@@ -446,7 +444,7 @@ def test_a_file_that_is_not_sound_is_named_once(tmp_path: Path) -> None:
 
     assert str(caught.value) == (
         f"{path}: record 0 at byte 0: the file ends inside the payload\n"
-        "  Pass cut_torn_tail=True to cut it off and append behind the records before it."
+        "  Pass cut_torn_tail=True to cut it off and append after the records before it."
     )
 
 
@@ -461,7 +459,7 @@ def test_more_rows_than_a_run_that_had_come_to_its_end(
         with suppress(KeyboardInterrupt):
             append(path, 2, 3)
 
-    with pytest.raises(rk.StorageError, match="had come to its end, and now there are more rows"):
+    with pytest.raises(rk.StorageError, match="the interrupted run was complete, and now there are more rows"):
         append(path, 4, resume=True)
 
     assert [row["id"] for row in rk.open(path)] == [0, 1]

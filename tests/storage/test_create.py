@@ -131,9 +131,7 @@ class TestExisting:
         with pytest.raises(rk.TargetExistsError) as caught:
             rk.create(tmp_path / target, IDS)
 
-        assert str(caught.value) == (
-            f"{tmp_path / target}: there is something under this name already\n  Pass overwrite=True to replace it."
-        )
+        assert str(caught.value) == (f"{tmp_path / target}: already exists\n  Pass overwrite=True to replace it.")
         assert reading.tree(tmp_path) == before
 
     @pytest.mark.parametrize("target", ["a", "a.tfrecord"])

@@ -109,7 +109,7 @@ class TestFacts:
 
 class TestFile:
     def test_a_folder_is_no_file(self, tmp_path: Path) -> None:
-        with pytest.raises(rk.StorageError, match="there is no such file to append to"):
+        with pytest.raises(rk.StorageError, match="there is no such file"):
             _append.of_file(tmp_path, cut_torn_tail=False)
 
     def test_records_that_are_no_examples_have_no_schema(self, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ class TestOptions:
     @pytest.mark.parametrize(
         ("options", "words"),
         [
-            ({"shard_size": "1GB", "shards": 2}, "shard_size and shards both say where shards end"),
+            ({"shard_size": "1GB", "shards": 2}, "shard_size and shards both decide where shards end"),
             ({"shards": 0}, "shards is a number from 1 up, found 0"),
             ({"shards": 100_001}, "shards is at most 100,000, found 100,001"),
             ({"records_per_shard": True}, "records_per_shard is a number from 1 up, found True"),
@@ -44,8 +44,8 @@ class TestOptions:
     @pytest.mark.parametrize(
         ("options", "words"),
         [
-            ({"shards": 2}, "a lone file has no shards: leave shards out, or give a folder as the target"),
-            ({"part": 0, "parts": 1}, "a lone file has no parts: give a folder as the target"),
+            ({"shards": 2}, "a lone file has no shards: leave out shards, or pass a folder as the target"),
+            ({"part": 0, "parts": 1}, "a lone file has no parts: pass a folder as the target"),
         ],
     )
     def test_a_lone_file_is_not_split(self, tmp_path: Path, options: dict[str, Any], words: str) -> None:

@@ -163,7 +163,7 @@ class TestCommit:
         write(tmp_path / "a", 0, 1, [1])
         rk.commit(tmp_path / "a")
 
-        with pytest.raises(rk.StorageError, match=r"no parts of it are there\n  They are written by create"):
+        with pytest.raises(rk.StorageError, match=r"there are no parts to commit\n  Write them with create"):
             rk.commit(tmp_path / "a")
 
         assert reading.ids(tmp_path / "a") == [[1]]
@@ -179,7 +179,7 @@ class TestCommit:
         staging = tmp_path / ".a.recordkit"
         shutil.copytree(staging / "part-00000-of-00002", staging / "part-00001-of-00003")
 
-        with pytest.raises(rk.StorageError, match=r"some of its parts are of 2, others of 3\n  .*discard"):
+        with pytest.raises(rk.StorageError, match=r"some parts say there are 2 parts, others say 3\n  .*discard"):
             rk.commit(tmp_path / "a")
 
     def test_a_dataset_is_not_overwritten_unasked(self, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a run that broke off has left, and going on with it."""
+"""What an interrupted run left, and going on with it."""
 
 from __future__ import annotations
 
@@ -219,8 +219,8 @@ class TestLeftovers:
             rk.create(broken, {"id": "int64"}, records_per_shard=2)
 
         assert str(caught.value) == (
-            f"{broken}: a run that broke off has left 4 rows in 2 finished shards\n"
-            f"  Go on with it: resume=True. Remove it: recordkit.discard({str(broken)!r})."
+            f"{broken}: an interrupted run left 4 rows in 2 finished shards\n"
+            f"  Continue it: resume=True. Remove it: recordkit.discard({str(broken)!r})."
         )
 
     def test_discard_removes_it_and_says_so(self, broken: Path) -> None:
@@ -265,7 +265,7 @@ class TestLeftovers:
             rk.create(broken, {"id": "int32"}, records_per_shard=2, resume=True)
 
         first, second, third = str(caught.value).split("\n")
-        assert first == f"{broken}: the run that broke off has another schema"
+        assert first == f"{broken}: the interrupted run has another schema"
         assert "id" in second
         assert "int32" in second
         assert third == f"  Resume with the same schema, or remove the run: recordkit.discard({str(broken)!r})."
@@ -284,8 +284,8 @@ class TestLeftovers:
             rk.create(broken, {"id": "int64"}, resume=True, **options)
 
         assert str(caught.value) == (
-            f"{broken}: the run that broke off had {words}\n"
-            f"  Resume with the same, or remove the run: recordkit.discard({str(broken)!r})."
+            f"{broken}: the interrupted run had {words}\n"
+            f"  Resume with the same value, or remove the run: recordkit.discard({str(broken)!r})."
         )
 
     def test_what_was_refused_can_still_be_resumed(self, broken: Path) -> None:

@@ -298,7 +298,7 @@ class TestBake:
         (tmp_path / "mine").mkdir()
         (tmp_path / "mine" / "thesis.txt").touch()
 
-        with pytest.raises(TargetExistsError, match="there is something under this name"):
+        with pytest.raises(TargetExistsError, match="already exists"):
             rk.bake(path, tmp_path / "mine")
         with pytest.raises(TargetExistsError, match="not a dataset of recordkit"):
             rk.bake(path, tmp_path / "mine", overwrite=True)

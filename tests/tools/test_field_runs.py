@@ -123,7 +123,7 @@ class TestGoingOn:
     ) -> None:
         stop_before_publishing(path, list(range(10)), monkeypatch)
 
-        with pytest.raises(rk.StorageError, match=r"a change of a dataset broke off here\n  Call it again"):
+        with pytest.raises(rk.StorageError, match=r"a change of a dataset was interrupted here\n  Call it again"):
             rk.commit(path / "_recordkit" / "overlays" / "0001-x")
         rk.add_fields(path, {"x": list(range(10))})
 

@@ -126,7 +126,7 @@ class TestARunThatBrokeOff:
         with pytest.raises(SchemaError, match="not yet"):
             rk.add_fields(path, Counting(7).field, out=tmp_path / "out", workers=1)
 
-        with pytest.raises(RecordKitError, match=r"the run that broke off has another schema\n  x: .*\n  .*discard"):
+        with pytest.raises(RecordKitError, match=r"the interrupted run has another schema\n  x: .*\n  .*discard"):
             rk.add_fields(path, {"x": np.arange(9.0)}, out=tmp_path / "out", workers=1)
         rk.discard(tmp_path / "out")
         rk.add_fields(path, {"x": np.arange(9.0)}, out=tmp_path / "out", workers=1)
@@ -154,7 +154,7 @@ class TestARunThatBrokeOff:
         with pytest.raises(SchemaError, match="not yet"):
             rk.filter(path, lambda row: Counting(7)(row) >= 0, out=tmp_path / "out", workers=1)
 
-        with pytest.raises(StorageError, match=r"out: the run that broke off was another one, .*\n  .*resume=False"):
+        with pytest.raises(StorageError, match=r"out: the interrupted run was another one, .*\n  .*resume=False"):
             rk.filter(path, "id == 1 or id == 8", out=tmp_path / "out", workers=1)
         rk.filter(path, "id == 1 or id == 8", out=tmp_path / "out", workers=1, resume=False)
 
@@ -185,7 +185,7 @@ class TestARunThatBrokeOff:
         os.utime(last, ns=(facts.st_atime_ns, facts.st_mtime_ns))
         rk.delete(path, where="id == 1")
 
-        with pytest.raises(StorageError, match=r"out: the run that broke off was another one, .*\n  .*resume=False"):
+        with pytest.raises(StorageError, match=r"out: the interrupted run was another one, .*\n  .*resume=False"):
             rk.bake(path, tmp_path / "out", workers=1)
         rk.bake(path, tmp_path / "out", workers=1, resume=False)
 

@@ -177,7 +177,7 @@ def replace_file(path: Path, data: Buffer, *, sync: bool = True, sync_name: bool
     """
     mode = mode_of(path)
     if mode and not stat.S_ISREG(mode):
-        message = f"{path}: there is something under this name already, and it is no file\n  Choose another name."
+        message = f"{path}: already exists, and is not a file\n  Choose another name."
         raise TargetExistsError(message, path=str(path), errno=errno.EEXIST)
     staged = path.with_name(fitting(".", path.name, ".new"))
     remove_file(staged)
@@ -288,7 +288,7 @@ def rename_new(source: Path, target: Path) -> None:
         if source.is_dir() and target.is_dir() and not any(target.iterdir()):
             rename(source, target)
             return
-        message = f"{target}: there is something under this name already\n  It came while this was being written."
+        message = f"{target}: already exists\n  It came while this was being written."
         raise TargetExistsError(message, path=str(target), errno=code)
     if code:
         with os_errors_as_storage_errors(source, f"renaming to {target.name}"):

@@ -193,7 +193,7 @@ def save_text(text: str, path: Path, *, overwrite: bool) -> None:
         advice = (
             "Pass overwrite=True to replace it." if path.is_file() else "It is not a file, so it cannot be replaced."
         )
-        message = f"{path}: there is something under this name already\n  {advice}"
+        message = f"{path}: already exists\n  {advice}"
         raise TargetExistsError(message, path=str(path), errno=errno.EEXIST)
     staged = path.with_name(f".{path.name}.{os.getpid()}")
     try:

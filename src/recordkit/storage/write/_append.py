@@ -66,7 +66,7 @@ def of_folder(target: Path) -> AppendTarget:
     where = manifest_of(target, lone=False)
     manifest = Manifest.load(where)
     if manifest is None:
-        message = f"{target}: no dataset of recordkit is there\n  It has no {SIDE}/manifest.json to add shards to."
+        message = f"{target}: not a dataset of recordkit\n  It has no {SIDE}/manifest.json to add shards to."
         raise StorageError(message, path=str(target), errno=None if os.path.lexists(target) else errno.ENOENT)
     layers = layers_over([inside(target, shard.name, where) for shard in manifest.shards], manifest)
     return AppendTarget(_seen(layers, manifest.schema), manifest, Facts(None), Fingerprint(0, 0, 0), layers)
@@ -83,7 +83,7 @@ def of_file(target: Path, *, cut_torn_tail: bool) -> AppendTarget:
         StorageError: It does not exist, is damaged, or ends in a torn record that may not be cut off.
     """
     if not target.is_file():
-        message = f"{target}: there is no such file to append to\n  recordkit.create makes a new one."
+        message = f"{target}: there is no such file\n  recordkit.create writes a new one."
         raise StorageError(message, path=str(target), errno=errno.ENOENT)
     fingerprint = Fingerprint.of(target)
     manifest = Manifest.load(manifest_of(target, lone=True))
@@ -156,13 +156,13 @@ class Facts:
         if ending == "damaged" or (ending == "torn" and not (cut_torn_tail and file_end)):
             if ending == "damaged":
                 words = f"the gzip member at byte {file_end:,} is damaged"
-                advice = "What is behind damage would be lost with it: rescue the file first."
+                advice = "Appending would lose the records after the damage: repair the file first (recordkit.repair)."
             elif file_end:
-                words = f"the last gzip member is torn; {file_end:,} bytes before it are whole"
-                advice = "Pass cut_torn_tail=True to cut it off and append behind them."
+                words = f"the last gzip member is torn; {file_end:,} bytes before it are intact"
+                advice = "Pass cut_torn_tail=True to cut it off and append after them."
             else:
                 words = "the only gzip member is torn"
-                advice = "Cutting it off would leave nothing: rescue its records, and write a new file."
+                advice = "Cutting it off would leave nothing: recover its records, and write a new file."
             message = f"{path}: {words}\n  {advice}"
             raise StorageError(message, path=str(path))
         with path.open("rb") as file:
@@ -278,9 +278,9 @@ def _unsound(path: Path, error: CorruptRecordError) -> StorageError:
     # The reader names a plain file itself; of a gzip file it sees only the uncompressed bytes.
     torn = error.kind in ("torn_header", "torn_payload")
     advice = (
-        "Pass cut_torn_tail=True to cut it off and append behind the records before it."
+        "Pass cut_torn_tail=True to cut it off and append after the records before it."
         if torn
-        else "Records behind damage would be lost with it: rescue the file first (recordkit.records.salvage)."
+        else "Appending would lose the records after the damage: repair the file first (recordkit.repair)."
     )
     place = record_place(str(path), error.record, error.offset)
     return StorageError(error.summary, place=place, advice=advice, path=str(path))

@@ -67,13 +67,13 @@ def commit(path: str | os.PathLike[str], *, sync: bool = True) -> Written:
     journal = Journal.load(target)
     folders = part_folders(staging)
     if not folders:
-        message = f"{target}: no parts of it are there\n  They are written by create(..., part=, parts=)."
+        message = f"{target}: there are no parts to commit\n  Write them with create(..., part=, parts=)."
         raise StorageError(message, path=str(target), errno=errno.ENOENT)
     total, *others = sorted({int(folder.name.rpartition("-of-")[2]) for folder in folders})
     if others:
         message = (
-            f"{target}: some of its parts are of {total}, others of {others[0]}\n"
-            f"  Remove them, and write it again: recordkit.discard({str(target)!r})."
+            f"{target}: some parts say there are {total} parts, others say {others[0]}\n"
+            f"  Remove them and write them again: recordkit.discard({str(target)!r})."
         )
         raise StorageError(message, path=str(target))
     begun = set(folders)
@@ -86,7 +86,9 @@ def commit(path: str | os.PathLike[str], *, sync: bool = True) -> Written:
         if journal is not None:
             take_back(target, journal, sync=sync)
         if any((part.run or {}).get("kind") == RUN for part in claimed):
-            message = f"{target}: a change of a dataset broke off here\n  Call it again: it goes on where it was."
+            message = (
+                f"{target}: a change of a dataset was interrupted here\n  Call it again: it continues where it stopped."
+            )
             raise StorageError(message, path=str(target))
         unfinished = [part.number for part in claimed if not part.done]
         if unfinished:
@@ -258,8 +260,8 @@ def _is_there(part: StagedPart) -> TargetExistsError:
     """Remove the staged shards, and return the error for rows that an earlier run had already added."""
     part.clear()
     message = (
-        f"{part.target}: the run that broke off was complete: the last append has added the same rows\n"
-        "  Nothing was added. To add them once more: resume=False."
+        f"{part.target}: the interrupted run was complete: the last append has added the same rows\n"
+        "  Nothing was added. To add them again: resume=False."
     )
     return TargetExistsError(message, path=str(part.target))
 
@@ -274,7 +276,7 @@ def _seen_so(manifest: Manifest, existing: AppendTarget) -> Manifest:
 def _changed(target: Path, what: str = "dataset") -> StorageError:
     message = (
         f"{target}: the {what} has changed while rows were being appended to it\n"
-        f"  Nothing was added. To append them to what is there now: recordkit.discard({str(target)!r}), and again."
+        f"  Nothing was added. To start again with the changed {what}: recordkit.discard({str(target)!r}), then append."
     )
     return StorageError(message, path=str(target))
 
@@ -288,8 +290,8 @@ def _only_shard(part: StagedPart) -> Shard:
     shard, *more = part.shards
     if more:
         message = (
-            f"{part.target}: the run that broke off had come to its end, and now there are more rows\n"
-            f"  Write them all again: recordkit.discard({str(part.target)!r}), then without resume."
+            f"{part.target}: the interrupted run was complete, and now there are more rows\n"
+            f"  Write them all again: recordkit.discard({str(part.target)!r}), then start without resume."
         )
         raise StorageError(message, path=str(part.target))
     return shard

@@ -126,7 +126,7 @@ def create(
     own_name = target.name if lone else set_name(name, target)
     number, total = _part_of(part, parts, lone=lone)
     if split is not None and parts is None:
-        message = "split= is for parts of one dataset: name= says what the shards of a whole one are called"
+        message = "split= is for parts of one dataset; name= names the shards of a whole one"
         raise ValueError(message)
     _recover(target, resume=resume)
     _refuse_existing(target, overwrite=overwrite, lone=lone)
@@ -221,7 +221,10 @@ def append(
     _recover(target, resume=resume)
     existing = _append.of_file(target, cut_torn_tail=cut_torn_tail) if lone else _append.of_folder(target)
     if lone and existing.manifest is None and on_error != "raise":
-        message = f"{target}: there is no manifest beside this file to keep skipped rows by: leave on_error out"
+        message = (
+            f"{target}: skipped rows are stored with the manifest, and this file has none\n"
+            "  Leave out on_error=, or write a dataset folder."
+        )
         raise ValueError(message)
     options = Options.of(
         lone=lone,
@@ -255,7 +258,7 @@ def append(
 def _split_of(target: Path, split: str | None, existing: AppendTarget) -> str:
     splits = list(dict.fromkeys(shard.split for shard in existing.shards))
     if split is None and len(splits) > 1:
-        message = f"{target}: there are several splits: {', '.join(splits)}; say which one the rows belong to: split="
+        message = f"{target}: there are several splits: {', '.join(splits)}; choose one with split="
         raise ValueError(message)
     return splits[0] if split is None else set_name(split, target)
 
@@ -263,7 +266,7 @@ def _split_of(target: Path, split: str | None, existing: AppendTarget) -> str:
 def _same_schema(target: Path, declared: Schema | None, there: Schema | None) -> Schema | None:
     if declared is not None and there is not None and declared != there:
         message = (
-            f"{target}: what is there has another schema\n  {there.explain_difference(declared)}\n"
+            f"{target}: the existing records have another schema\n  {there.explain_difference(declared)}\n"
             "  Leave schema= out to write rows of the same kind."
         )
         raise SchemaError(message, path=str(target))
@@ -340,7 +343,7 @@ def _discard(target: Path) -> bool:
         if is_foreign(staging):
             raise
         # A staging folder that cannot be trusted can still be removed: that follows no link.
-        log.warning("%s: what a run has left is removed without a use of it: %s", target, error)
+        log.warning("%s: removing an unfinished run that cannot be used: %s", target, error)
     there = os.path.lexists(staging)
     put_away(staging)
     for part in claimed:
@@ -422,7 +425,7 @@ def _recover(target: Path, *, resume: bool) -> None:
         TargetExistsError: That was the run to be resumed.
     """
     if finish(target, resuming=resume) and resume:
-        message = f"{target}: the run that broke off is complete now: all its rows are there"
+        message = f"{target}: the interrupted run is complete now: all its rows are there"
         raise TargetExistsError(message, path=str(target))
 
 
@@ -433,7 +436,7 @@ def _part_of(part: int | None, parts: int | None, *, lone: bool) -> tuple[int, i
         message = f"part is a number below parts, both given; found part={part!r}, parts={parts!r}"
         raise ValueError(message)
     if lone:
-        message = "a lone file has no parts: give a folder as the target"
+        message = "a lone file has no parts: pass a folder as the target"
         raise ValueError(message)
     return part, parts
 
@@ -446,16 +449,16 @@ def _refuse_existing(target: Path, *, overwrite: bool, lone: bool) -> None:
     if not os.path.lexists(target) or (not lone and target.is_dir() and not filesystems.children(target)):
         return
     if not overwrite:
-        message = f"{target}: there is something under this name already\n  Pass overwrite=True to replace it."
+        message = f"{target}: already exists\n  Pass overwrite=True to replace it."
         raise TargetExistsError(message, path=str(target))
     if lone and not target.is_file():
-        message = f"{target}: a folder, and not a file that could be overwritten"
+        message = f"{target}: expected a file to overwrite, found a folder"
         raise TargetExistsError(message, path=str(target))
     if not lone and Manifest.load(manifest_of(target, lone=False)) is None:
         # A typo must not delete somebody's home folder.
         message = (
-            f"{target}: not a dataset of recordkit, so that it is not overwritten\n"
-            "  Remove it yourself if that is what you mean, or choose another name."
+            f"{target}: not overwritten, because it is not a dataset of recordkit\n"
+            "  Remove it yourself if you mean to, or choose another name."
         )
         raise TargetExistsError(message, path=str(target))
 
@@ -482,8 +485,8 @@ def _claim(
         if kept and not resume and not overwrite:
             rows = sum(shard.rows for shard in kept)
             message = (
-                f"{target}: a run that broke off has left {rows:,} rows in {len(kept):,} finished shards\n"
-                f"  Go on with it: resume=True. Remove it: recordkit.discard({str(target)!r})."
+                f"{target}: an interrupted run left {rows:,} rows in {len(kept):,} finished shards\n"
+                f"  Continue it: resume=True. Remove it: recordkit.discard({str(target)!r})."
             )
             raise StorageError(message, path=str(target))
         if not resume or _is_dealt(part.run or {}):
@@ -496,7 +499,7 @@ def _claim(
         raise
     if kept and resume:
         done = f"{len(kept):,} finished shards" if gaps else f"row {sum(shard.rows for shard in kept):,}"
-        log.info("%s: going on behind %s", target, done)
+        log.info("%s: continuing after %s", target, done)
     return part
 
 
@@ -514,7 +517,7 @@ def _begin(part: StagedPart, run: dict[str, Any], schema: Schema | None, *, resu
     known = Schema.from_json(before["schema"]) if before.get("schema") is not None else None
     if schema is not None and known is not None and schema != known:
         message = (
-            f"{part.target}: the run that broke off has another schema\n  {known.explain_difference(schema)}\n"
+            f"{part.target}: the interrupted run has another schema\n  {known.explain_difference(schema)}\n"
             f"  Resume with the same schema, or remove the run: recordkit.discard({str(part.target)!r})."
         )
         raise SchemaError(message, path=str(part.target))
@@ -522,13 +525,13 @@ def _begin(part: StagedPart, run: dict[str, Any], schema: Schema | None, *, resu
         if name not in ("metadata", "overwrite", "mode") and before.get(name) != value:
             if name == "lineage":
                 message = (
-                    f"{part.target}: the run that broke off was another one, or its source has changed since\n"
+                    f"{part.target}: the interrupted run was another one, or its source has changed since\n"
                     f"  Start again: resume=False. Or remove the run: recordkit.discard({str(part.target)!r})."
                 )
                 raise StorageError(message, path=str(part.target))
             message = (
-                f"{part.target}: the run that broke off had {name}={before.get(name)!r}, and now it is {value!r}\n"
-                f"  Resume with the same, or remove the run: recordkit.discard({str(part.target)!r})."
+                f"{part.target}: the interrupted run had {name}={before.get(name)!r}, and now it is {value!r}\n"
+                f"  Resume with the same value, or remove the run: recordkit.discard({str(part.target)!r})."
             )
             raise StorageError(message, path=str(part.target))
     return known if schema is None else schema

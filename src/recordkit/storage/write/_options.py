@@ -59,10 +59,10 @@ class Options:
         given = {"shard_size": shard_size, "shards": shards, "records_per_shard": records_per_shard}
         chosen = [name for name, value in given.items() if value is not None]
         if len(chosen) > 1:
-            message = f"{' and '.join(chosen)} both say where shards end: pass one of them"
+            message = f"{' and '.join(chosen)} both decide where shards end: pass only one of them"
             raise ValueError(message)
         if lone and chosen:
-            message = f"a lone file has no shards: leave {chosen[0]} out, or give a folder as the target"
+            message = f"a lone file has no shards: leave out {chosen[0]}, or pass a folder as the target"
             raise ValueError(message)
         for name in ("shards", "records_per_shard"):
             if given[name] is not None:

@@ -137,7 +137,9 @@ class _Helper(Run):
         lock = Lock(part_folder(staging_of(target), 0, 1) / "helpers", target, shared=True)
         try:
             if os.getppid() != owner:  # its lock went with it, and another run may have begun
-                message = f"{target}: the process that makes it has ended\n  Begin again: it goes on where it was."
+                message = (
+                    f"{target}: the process that makes it has ended\n  Start again: it continues where it stopped."
+                )
                 raise StorageError(message, path=str(target))
             yield StagedPart(target, sync=sync, gaps=True, lock=lock)
         finally:

@@ -259,8 +259,8 @@ class Writer:
     def _refuse_beside_raw(self) -> None:
         if self._raw:
             message = (
-                f"{self.path}: payloads were written that no schema describes, and rows would define one\n"
-                "  Declare it with schema= to write both."
+                f"{self.path}: rows cannot follow payloads that were written without a schema\n"
+                "  Pass schema= to write both."
             )
             raise SchemaError(message, path=self.path)
 
@@ -299,7 +299,7 @@ class Writer:
     def _explained(self, error: SchemaError) -> SchemaError:
         if self._declared or self._schema is None:
             return error
-        note = "The first rows have defined the schema; pass schema= to declare another."
+        note = "The first rows defined the schema; pass schema= to declare another."
         return error.but(advice=f"{error.advice} {note}".lstrip())
 
     # --- From rows to chunks
@@ -385,7 +385,7 @@ class Writer:
         self._hinted = True
         if looks_compressed(chunk[0]):
             log.info(
-                "%s: these records look compressed already; %s makes them hardly smaller and reading slower",
+                "%s: these records look compressed already; %s would hardly shrink them and would slow down reading",
                 self.path,
                 self._options.compression,
             )
@@ -448,7 +448,7 @@ class Writer:
             return
         if self._rows != options.rows:
             message = (
-                f"{self.path}: expected {options.rows:,} rows, found {self._rows:,}\n  rows= says how many there are."
+                f"{self.path}: expected {options.rows:,} rows, found {self._rows:,}\n  Pass the actual number as rows=."
             )
             raise StorageError(message, path=self.path)
         for number in range(len(self._part.shards), options.shards):
@@ -479,7 +479,7 @@ class Writer:
             kept = self._part.shards
             if kept:
                 log.warning(
-                    "%s: not published. %s rows in %d finished shards are kept; resume=True goes on behind them",
+                    "%s: not published. %s rows in %d finished shards are kept; resume=True continues after them",
                     self.path,
                     f"{sum(shard.rows for shard in kept):,}",
                     len(kept),
