@@ -18,8 +18,7 @@ import recordkit as rk
 from recordkit import _core, records
 from recordkit.errors import CorruptRecordError
 from recordkit.filesystems import ObjectFile
-from recordkit.storage import Damage
-from recordkit.storage.read import _salvage
+from recordkit.storage.read import Damage, _salvage
 from recordkit.storage.read._salvage import SkippedRecords, walk, walk_checking
 from recordkit.tools import verify
 from recordkit.tools.verify import _pass as verify_file

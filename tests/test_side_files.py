@@ -31,7 +31,7 @@ from hypothesis import strategies as st
 import recordkit as rk
 from recordkit import records
 from recordkit.filesystems import _streams
-from recordkit.storage import read_text_index, write_text_index
+from recordkit.storage.read import read_text_index, write_text_index
 from tests import chance
 from tests.limits import in_time
 from tests.storage.indexes import parts_of, sealed

@@ -12,7 +12,7 @@ from tests.dataset.files import SCHEMA, WAYS, flip, offset_of, payloads, rows, s
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from recordkit.storage import Damage
+    from recordkit.storage.read import Damage
 
 
 @pytest.fixture

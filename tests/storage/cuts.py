@@ -26,7 +26,8 @@ import numpy as np
 
 import recordkit as rk
 from recordkit import _core, records
-from recordkit.storage import LocalFile, RecordFile
+from recordkit.filesystems import LocalFile
+from recordkit.storage.read import RecordFile
 from tests.dataset.files import stored
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import recordkit as rk
 from recordkit import _core, records
-from recordkit.storage import Fingerprint, Index
+from recordkit.storage.format import Fingerprint, Index
 from recordkit.storage.format._facts import new_digest
 from recordkit.storage.write import _commit
 from tests.storage import reading, ways

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from recordkit import records
 from recordkit.errors import StorageError
-from recordkit.filesystems import LentFile, _streams
-from recordkit.storage import LocalFile, ObjectFile, OpenFiles, PipeFile, RecordFile
+from recordkit.filesystems import LentFile, LocalFile, ObjectFile, OpenFiles, PipeFile, _streams
+from recordkit.storage.read import RecordFile
 
 DATA = bytes(range(256)) * 40
 

@@ -14,7 +14,8 @@ import pytest
 
 import recordkit as rk
 from recordkit import _core, records
-from recordkit.storage import LocalFile, OpenFiles, RecordFile
+from recordkit.filesystems import LocalFile, OpenFiles
+from recordkit.storage.read import RecordFile
 from tests import chance
 from tests.dataset.files import payloads, save, stored
 from tests.storage.cuts import HANDLERS

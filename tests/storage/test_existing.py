@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import recordkit as rk
 from recordkit import _core, records
-from recordkit.storage import Fingerprint
+from recordkit.storage.format import Fingerprint
 from recordkit.storage.format._facts import new_digest
 from recordkit.storage.write import _append
 from tests.storage import ways

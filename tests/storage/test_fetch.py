@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import recordkit as rk
 from recordkit import _core
-from recordkit.storage import LocalFile, MappedRecords, OpenFiles, RecordFile, fetch, fetch_later
+from recordkit.filesystems import LocalFile, OpenFiles
+from recordkit.storage.read import MappedRecords, RecordFile, fetch, fetch_later
 from recordkit.storage.read._record_index import cached
 from tests.chance import generator
 from tests.dataset.files import flip, save

@@ -19,7 +19,7 @@ import pytest
 import recordkit as rk
 from recordkit import _core, tf
 from recordkit.cli import main
-from recordkit.storage import manifest_of
+from recordkit.storage.format import manifest_of
 from recordkit.storage.staging import _journal, _parts
 from recordkit.viewer._dataset_view import DatasetView
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import recordkit as rk
 from recordkit import records
-from recordkit.storage import Fingerprint, Index
+from recordkit.storage.format import Fingerprint, Index
 from recordkit.storage.format._index import BLOCK, IndexBuilder
 from tests.storage import reading, ways
 

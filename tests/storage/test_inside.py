@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import recordkit as rk
-from recordkit.storage import inside
+from recordkit.storage.format import inside
 from tests.storage import reading
 
 if TYPE_CHECKING:

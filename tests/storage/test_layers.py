@@ -15,18 +15,10 @@ from hypothesis import strategies as st
 import recordkit as rk
 from recordkit import records
 from recordkit.errors import RecordKitError, StorageError
-from recordkit.storage import (
-    Base,
-    Layer,
-    LocalFile,
-    RecordFile,
-    layer_facts,
-    layers_of,
-    new_layer,
-    remove_layer,
-    write_layer,
-)
+from recordkit.filesystems import LocalFile
+from recordkit.storage.overlays import Base, Layer, layer_facts, layers_of, new_layer, remove_layer, write_layer
 from recordkit.storage.overlays._overlay import KEY, _numbers, _text
+from recordkit.storage.read import RecordFile
 from tests.dataset.bases import build, listing, raw, read
 from tests.dataset.files import payloads, save
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 import recordkit as rk
 from recordkit.errors import StorageError
-from recordkit.storage import Manifest, Shard
 from recordkit.storage.find import _locate
 from recordkit.storage.find._locate import Located, locate
+from recordkit.storage.format import Manifest, Shard
 
 if TYPE_CHECKING:
     import random

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import recordkit as rk
-from recordkit.storage import Fingerprint
+from recordkit.storage.format import Fingerprint
 from recordkit.storage.format._index import IndexBuilder
 from recordkit.storage.read._record_index import beside
 from tests.dataset.bases import listing

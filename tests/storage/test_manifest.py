@@ -9,7 +9,7 @@ import pytest
 
 import recordkit as rk
 from recordkit import _core, records
-from recordkit.storage import Manifest, Shard
+from recordkit.storage.format import Manifest, Shard
 from tests.storage import reading
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import pytest
 
 import recordkit as rk
 from recordkit import _core
-from recordkit.filesystems import _map_limit
-from recordkit.storage import LocalFile, OpenFiles, RecordFile, fetch
+from recordkit.filesystems import LocalFile, OpenFiles, _map_limit
+from recordkit.storage.read import RecordFile, fetch
 from tests.dataset.files import save
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 import recordkit as rk
 from recordkit import _core, records
-from recordkit.storage import LocalFile, RecordFile
+from recordkit.filesystems import LocalFile
 from recordkit.storage.format._index import Fingerprint, Index
+from recordkit.storage.read import RecordFile
 from recordkit.storage.read._record_index import beside, cached, find_places, identities, make_places
 from tests.dataset.files import WAYS, flip, save, stored
 from tests.storage.ways import folder

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import recordkit as rk
-from recordkit.storage import BadRow, Lost
-from recordkit.storage.format import _quarantine
+from recordkit.storage.format import BadRow, Lost, _quarantine
 from recordkit.storage.format._quarantine import from_line, to_line
 
 if TYPE_CHECKING:

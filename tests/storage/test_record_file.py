@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 import recordkit as rk
 from recordkit import records
 from recordkit.codecs._gzip import compress_member
-from recordkit.storage import LocalFile, ObjectFile, RecordFile
+from recordkit.filesystems import LocalFile, ObjectFile
+from recordkit.storage.read import RecordFile
 from tests.dataset.files import WAYS, flip, save, stored
 from tests.storage.ways import folder
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from recordkit.records import Chunk
-    from recordkit.storage import Damage, Stream
+    from recordkit.storage.read import Damage, Stream
 
 ways = st.sampled_from(WAYS)
 

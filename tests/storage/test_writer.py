@@ -20,8 +20,7 @@ from hypothesis import strategies as st
 
 import recordkit as rk
 from recordkit import records
-from recordkit.storage import Written
-from recordkit.storage.write import _shards, _writer
+from recordkit.storage.write import Written, _shards, _writer
 from tests.schema import test_laws as laws
 from tests.storage import reading, ways
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from recordkit.storage import Writer
+    from recordkit.storage.write import Writer
 
 compressions = st.sampled_from([None, "gzip", "zlib"])
 # How many rows to hand in at a time: 0 stands for one by itself, other numbers for a batch.

@@ -15,7 +15,7 @@ from recordkit import progress
 from recordkit.dataset import open as open_dataset
 from recordkit.errors import CorruptRecordError, SchemaError
 from recordkit.schema import Schema
-from recordkit.storage import create
+from recordkit.storage.write import create
 from recordkit.tools.diff._diff import Diff, Group, diff
 from tests.tools.in_memory import File, MappedRecords
 

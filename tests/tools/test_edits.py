@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import recordkit as rk
 from recordkit.errors import SchemaError, StorageError, TargetExistsError
 from recordkit.progress import Report, reporting
-from recordkit.storage import layers_of
+from recordkit.storage.overlays import layers_of
 from tests import wire
 from tests.dataset.bases import SHAPES, build, compressions, counts, listing, raw, read, shapes
 from tests.dataset.files import save

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import recordkit as rk
-from recordkit.storage import Run
+from recordkit.storage.write import Run
 from recordkit.tools.fields import _add
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ import recordkit as rk
 from recordkit import records
 from recordkit.codecs._gzip import compress_member
 from recordkit.errors import CorruptRecordError
-from recordkit.storage import Damage, LocalFile, walk
+from recordkit.filesystems import LocalFile
+from recordkit.storage.read import Damage, walk
 from recordkit.viewer._dataset_view import DatasetView
 from tests.storage.damages import COUNT, damaged, flip, payloads
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import recordkit as rk
 from recordkit import _core, records
 from recordkit.errors import CorruptRecordError, StorageError, TargetExistsError, WrongFileError
-from recordkit.storage import Manifest
+from recordkit.storage.format import Manifest
 from recordkit.tools import Repaired, repair
 from tests.storage import reading
 from tests.storage.damages import COUNT, F5, damaged, flip, payloads, put, survivors

@@ -17,7 +17,7 @@ from recordkit.columns import Batch, BytesColumn, Ragged
 from recordkit.dataset import open as open_dataset
 from recordkit.errors import SchemaError
 from recordkit.schema import Schema
-from recordkit.storage import create
+from recordkit.storage.write import create
 from recordkit.tools.stats._contents import Top
 from recordkit.tools.stats._stats import Accumulator, Stats, stats, stats_of
 from tests.tools.in_memory import MappedRecords

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from recordkit.dataset import Dataset
-    from recordkit.storage import RecordFile
+    from recordkit.storage.read import RecordFile
     from recordkit.tools import Changed
 
     from .terminal.screen import Screen

@@ -88,7 +88,8 @@ def without_side_files(paths: list[str]) -> tuple[list[str], list[tuple[str, str
 
     The shell may have added these for an asterisk. Missing paths are kept, so that opening them fails.
     """
-    from recordkit.storage import SIDE, reason_left_out
+    from recordkit.storage.find import reason_left_out
+    from recordkit.storage.format import SIDE
 
     left_out = []
     for path in paths if len(paths) > 1 else ():

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from recordkit.schema import Schema
-    from recordkit.storage import Damage, RecordFile
+    from recordkit.storage.read import Damage, RecordFile
 
     from ._decoding import BatchDecoder
     from ._sequence import RecordSequence

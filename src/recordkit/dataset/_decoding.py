@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
     from recordkit.examples import Unread
     from recordkit.schema import Schema
-    from recordkit.storage import Layer, MappedRecords, RecordFile
+    from recordkit.storage.overlays import Layer
+    from recordkit.storage.read import MappedRecords, RecordFile
 
 
 class RecordRange(NamedTuple):

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recordkit.errors import CorruptRecordError, StorageError
-from recordkit.filesystems import given_path
+from recordkit.filesystems import LocalFile, given_path
 from recordkit.records import Reader
-from recordkit.storage import LocalFile, RecordFile
+from recordkit.storage.read import RecordFile
 
 if TYPE_CHECKING:
     import os

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from recordkit.pipeline import Section
-    from recordkit.storage import RecordFile, Stream
+    from recordkit.storage.read import RecordFile, Stream
 
     from ._decoding import BatchDecoder, RecordRange
     from ._sequence import RecordSequence

@@ -10,20 +10,11 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 from recordkit import log
 from recordkit.engines import AUTO, Workers
-from recordkit.filesystems import given_path, is_handled
+from recordkit.filesystems import LocalFile, OpenFiles, as_open_file, given_path, is_handled
 from recordkit.schema import Schema
-from recordkit.storage import (
-    Layer,
-    LocalFile,
-    OpenFiles,
-    RecordFile,
-    as_open_file,
-    file_with_overlays,
-    find_published,
-    layers_over,
-    locate,
-    merge_shared,
-)
+from recordkit.storage.find import find_published, locate
+from recordkit.storage.overlays import Layer, file_with_overlays, layers_over, merge_shared
+from recordkit.storage.read import RecordFile
 from recordkit.wording import listed
 
 from ._dataset import Dataset
@@ -34,8 +25,8 @@ from ._tolerant import DamageLog
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from recordkit.storage import ByteFile, Located
-    from recordkit.storage.find import DatasetFiles
+    from recordkit.filesystems import ByteFile
+    from recordkit.storage.find import DatasetFiles, Located
 
     from ._tolerant import OnError
 

@@ -18,7 +18,7 @@ import numpy as np
 from recordkit import _core
 from recordkit.columns import Batch
 from recordkit.errors import CorruptRecordError, MalformedPayloadError, SchemaError, StorageError
-from recordkit.storage import schema_through
+from recordkit.storage.overlays import schema_through
 
 from ._decoding import ColumnDecoder, RecordRange
 
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
     from recordkit.records import Chunk
     from recordkit.schema import Schema
-    from recordkit.storage import Layer, MappedRecords, RecordFile, Stream
+    from recordkit.storage.overlays import Layer
+    from recordkit.storage.read import MappedRecords, RecordFile, Stream
 
     from ._decoding import Lookup
 

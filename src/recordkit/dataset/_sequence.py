@@ -16,7 +16,7 @@ from recordkit.errors import CorruptRecordError, SchemaError
 from recordkit.examples import other_message, survey
 from recordkit.records import CHUNK_BYTES, Chunk
 from recordkit.schema import Schema
-from recordkit.storage import Damage, fetch, fetch_later
+from recordkit.storage.read import Damage, fetch, fetch_later
 
 from ._decoding import ColumnDecoder, Lookup, RecordRange
 from ._overlaid import Stack, declared_decoder, decoder_for, living, physical
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from recordkit.storage import Layer, MappedRecords, RecordFile, Stream
+    from recordkit.storage.overlays import Layer
+    from recordkit.storage.read import MappedRecords, RecordFile, Stream
 
     from ._decoding import BatchDecoder
 

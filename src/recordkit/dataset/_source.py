@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recordkit.errors import CorruptRecordError, SchemaError
+from recordkit.filesystems import files_at_once, permissions_of
 from recordkit.pipeline import TracedElements, traced
-from recordkit.storage import files_at_once, permissions_of
 from recordkit.wording import counted
 
 from ._in_order import OrderedBatches

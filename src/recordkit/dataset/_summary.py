@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from recordkit.storage import SIDE
+from recordkit.storage.format import SIDE
 from recordkit.wording import counted, format_size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from recordkit.storage import Layer
+    from recordkit.storage.overlays import Layer
 
     from ._dataset import Dataset
 

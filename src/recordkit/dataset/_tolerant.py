@@ -10,7 +10,7 @@ import numpy as np
 
 from recordkit import _core, log
 from recordkit.errors import CorruptRecordError, SchemaError
-from recordkit.storage import Damage
+from recordkit.storage.read import Damage
 from recordkit.wording import counted
 
 from ._decoding import RecordRange

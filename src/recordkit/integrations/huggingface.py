@@ -10,7 +10,7 @@ from recordkit import dtypes, images
 from recordkit.columns import BytesColumn, Ragged
 from recordkit.errors import MissingExtraError, SchemaError, TargetExistsError
 from recordkit.schema import Schema
-from recordkit.storage import create
+from recordkit.storage.write import create
 from recordkit.tools.fields import arrow_column
 
 try:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from recordkit.dataset import Dataset
-    from recordkit.storage import Written
+    from recordkit.storage.write import Written
 
 __all__ = ["from_hf", "to_hf"]
 

@@ -25,7 +25,10 @@ import numpy as np
 
 from recordkit.columns import Batch, BytesColumn, Ragged
 from recordkit.errors import StateError, TargetBusyError
-from recordkit.storage import LocalFile, Manifest, OpenFiles, RecordFile, create, inside, manifest_of
+from recordkit.filesystems import LocalFile, OpenFiles
+from recordkit.storage.format import Manifest, inside, manifest_of
+from recordkit.storage.read import RecordFile
+from recordkit.storage.write import create
 
 from ._cache_format import dump, load
 from ._elements import TracedElements, cut, joined, picked, traced

@@ -13,7 +13,7 @@ from recordkit.engines import AUTO, Workers
 from recordkit.errors import StateError, StorageError
 from recordkit.filesystems import given_path
 from recordkit.schema import Schema
-from recordkit.storage import is_lone_file
+from recordkit.storage.format import is_lone_file
 from recordkit.wording import parse_size, whole_number
 
 from . import _explain, _state

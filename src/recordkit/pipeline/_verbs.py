@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Sequence
 
-    from recordkit.storage import Writer, Written
+    from recordkit.storage.write import Writer, Written
 
     from ._order_steps import Uneven
     from ._pipeline import Pipeline

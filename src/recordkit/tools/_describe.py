@@ -11,7 +11,7 @@ from recordkit import _core, examples
 from recordkit.dataset import summarize
 from recordkit.errors import CorruptRecordError, RecordKitError, SchemaError
 from recordkit.schema import Schema
-from recordkit.storage import Damage
+from recordkit.storage.read import Damage
 
 from .stats import Accumulator, opened
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from recordkit.dataset import Dataset, Summary
     from recordkit.examples import FeatureFacts, Survey
     from recordkit.records import Chunk
-    from recordkit.storage import RecordFile
+    from recordkit.storage.read import RecordFile
 
     from .stats import Stats
 

@@ -12,8 +12,9 @@ from recordkit import examples, log, progress
 from recordkit.dataset import Dataset, baked_chunk, decoder_for, open, rewritten_chunk  # noqa: A004
 from recordkit.errors import SchemaError, StorageError
 from recordkit.expressions import Expression
+from recordkit.filesystems import permissions_of
 from recordkit.schema import Schema
-from recordkit.storage import Base, layer_facts, permissions_of, remove_layer, write_layer
+from recordkit.storage.overlays import Base, layer_facts, remove_layer, write_layer
 from recordkit.tools.fields import (
     Changed,
     Computed,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from recordkit.columns import Batch
     from recordkit.dataset import BatchDecoder, RecordRange, RecordSequence
     from recordkit.records import Chunk
-    from recordkit.storage import Layer
+    from recordkit.storage.overlays import Layer
 
     from ._rewrite import Failure, RewriteOptions
 

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from recordkit import progress
 from recordkit.errors import StorageError
-from recordkit.storage import LocalFile, RecordFile, locate, write_text_index
+from recordkit.filesystems import LocalFile
+from recordkit.storage.find import locate
+from recordkit.storage.read import RecordFile, write_text_index
 
 if TYPE_CHECKING:
     import os

@@ -15,10 +15,10 @@ from recordkit import filesystems, progress, records
 from recordkit.codecs import Gap, segments
 from recordkit.errors import CorruptRecordError, StorageError, TargetExistsError, WrongFileError
 from recordkit.filesystems import LocalFile, fitting, given_path, is_folder, mode_of
-from recordkit.storage import Manifest, create
-from recordkit.storage.format import is_lone_file, manifest_of, side_of, targets_of, to_bytes
+from recordkit.storage.format import Manifest, is_lone_file, manifest_of, side_of, targets_of, to_bytes
 from recordkit.storage.publish import pending
 from recordkit.storage.read import Damage, advice_of, compression_of, diagnosed, walk
+from recordkit.storage.write import create
 from recordkit.wording import counted, format_size
 
 if TYPE_CHECKING:

@@ -17,8 +17,10 @@ from recordkit import progress
 from recordkit.dataset import open  # noqa: A004
 from recordkit.engines import AUTO
 from recordkit.errors import RecordKitError, StorageError
-from recordkit.filesystems import given_path
-from recordkit.storage import begin_run, changing, is_lone_file, permissions_of
+from recordkit.filesystems import given_path, permissions_of
+from recordkit.storage.format import is_lone_file
+from recordkit.storage.staging import changing
+from recordkit.storage.write import begin_run
 from recordkit.wording import listed
 
 from ._engines import engine_for, workers_of
@@ -31,7 +33,8 @@ if TYPE_CHECKING:
     from recordkit.engines import Engine, Workers
     from recordkit.records import Chunk
     from recordkit.schema import Schema
-    from recordkit.storage import RecordFile, Run
+    from recordkit.storage.read import RecordFile
+    from recordkit.storage.write import Run
 
 # Smaller chunks cost too much overhead in each step, and larger ones do not fit the processor's cache.
 CHUNK_BYTES = 2 << 20

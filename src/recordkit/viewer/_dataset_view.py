@@ -12,7 +12,7 @@ from recordkit.columns import Batch
 from recordkit.dataset import ColumnDecoder, summarize
 from recordkit.dataset import open as open_dataset
 from recordkit.errors import CorruptRecordError, RecordKitError, SchemaError, StorageError
-from recordkit.storage import Damage
+from recordkit.storage.read import Damage
 
 from ._file_view import FileView
 

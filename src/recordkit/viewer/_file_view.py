@@ -17,7 +17,7 @@ import numpy as np
 from recordkit import _core
 from recordkit.dataset import RecordRange, living, physical
 from recordkit.errors import CorruptRecordError, RecordKitError
-from recordkit.storage import Damage, walk
+from recordkit.storage.read import Damage, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from recordkit.dataset import Stack
     from recordkit.records import Chunk
-    from recordkit.storage import RecordFile
+    from recordkit.storage.read import RecordFile
 
 _CHUNKS_KEPT: Final = 4
 _WORTH_AN_INDEX: Final = 32 << 20

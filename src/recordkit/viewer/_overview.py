@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from recordkit.errors import RecordKitError
 
 if TYPE_CHECKING:
-    from recordkit.storage import Damage
+    from recordkit.storage.read import Damage
 
     from ._dataset_view import DatasetView
     from ._file_view import FileView

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from recordkit.pipeline import Pipeline
-    from recordkit.storage import Written
+    from recordkit.storage.write import Written
 
     from ..terminal.screen import Screen
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator
 
-    from recordkit.storage import Writer
+    from recordkit.storage.write import Writer
 
     from ..terminal.screen import Screen
 

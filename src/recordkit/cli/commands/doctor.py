@@ -60,8 +60,8 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
 
 def _facts() -> dict[str, Any]:
     from recordkit import _core
+    from recordkit.codecs import foreign_library_name, library_name
     from recordkit.engines import AUTO, count
-    from recordkit.storage import foreign_library_name, library_name
 
     others = [path for path in _core.crc32c_paths() if path != _core.crc32c_path()]
     return {

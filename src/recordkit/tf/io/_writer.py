@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from recordkit import storage
 from recordkit.errors import TargetExistsError
 from recordkit.filesystems import refusing
+from recordkit.storage.format import is_lone_file
 from recordkit.tf.tensors import Tensor
 
 from ._files import path_of
@@ -168,7 +169,7 @@ class TFRecordWriter:
 @contextmanager
 def _as_file(path: Path) -> Iterator[None]:
     """Make storage treat the target as a file, whatever its name: an empty file exists during the block."""
-    if storage.is_lone_file(path) or path.is_dir():
+    if is_lone_file(path) or path.is_dir():
         yield
         return
     if os.path.lexists(path):

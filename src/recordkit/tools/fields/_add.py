@@ -19,16 +19,10 @@ from recordkit.engines import AUTO, Engine, Workers
 from recordkit.errors import SchemaError, StorageError, TargetExistsError, record_place
 from recordkit.filesystems import given_path
 from recordkit.schema import Schema
-from recordkit.storage import (
-    Base,
-    changing,
-    file_to_change,
-    is_lone_file,
-    layer_facts,
-    new_layer,
-    recover,
-    settle,
-)
+from recordkit.storage.format import is_lone_file
+from recordkit.storage.overlays import Base, file_to_change, layer_facts, new_layer, settle
+from recordkit.storage.publish import recover
+from recordkit.storage.staging import changing
 from recordkit.tools import _rewrite
 from recordkit.tools._rewrite import Failure
 
@@ -44,7 +38,7 @@ if TYPE_CHECKING:
     from recordkit.columns import Batch
     from recordkit.dataset import RecordSequence
     from recordkit.records import Chunk
-    from recordkit.storage import Layer
+    from recordkit.storage.overlays import Layer
 
     from ._bound import Bound, OnError
 

@@ -12,26 +12,21 @@ from typing import IO, TYPE_CHECKING, Final, TypeAlias, cast
 
 from recordkit import filesystems
 from recordkit.errors import StorageError
-from recordkit.filesystems import given_path, is_folder, mode_of
-from recordkit.storage import (
-    LocalFile,
-    Manifest,
-    as_open_file,
-    is_named_so,
-    locate,
-    lone_manifest,
-    pending,
-    reason_left_out,
-)
-from recordkit.storage.format import SIDE, inside, manifest_of, staging_of, targets_of
+from recordkit.filesystems import LocalFile, as_open_file, given_path, is_folder, mode_of
+from recordkit.storage.find import is_named_so, locate, reason_left_out
+from recordkit.storage.format import SIDE, Manifest, inside, manifest_of, staging_of, targets_of
+from recordkit.storage.publish import pending
+from recordkit.storage.staging import lone_manifest
 
 from ._report import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from recordkit.filesystems import ByteFile
     from recordkit.schema import Schema
-    from recordkit.storage import ByteFile, Located, Shard
+    from recordkit.storage.find import Located
+    from recordkit.storage.format import Shard
 
 Where: TypeAlias = "str | os.PathLike[str] | IO[bytes] | Sequence[str | os.PathLike[str]]"
 

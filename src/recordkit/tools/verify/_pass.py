@@ -21,7 +21,7 @@ from recordkit.codecs import codec_of
 from recordkit.errors import CorruptRecordError, StorageError, WrongFileError
 from recordkit.filesystems import TOO_MANY, TOO_MANY_CODES, ByteFile, mapped_at_most
 from recordkit.records import CHANGED, CHUNK_BYTES, LARGE_BYTES, NO_LIMIT, Reader
-from recordkit.storage import (
+from recordkit.storage.read import (
     Damage,
     MemberStream,
     Sequential,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from recordkit.records import Chunk
     from recordkit.schema import Schema
-    from recordkit.storage import Stream
+    from recordkit.storage.read import Stream
     from recordkit.tools.verify.checks import Level
 
     from ._find import Candidate

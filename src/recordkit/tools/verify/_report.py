@@ -10,7 +10,8 @@ from recordkit.wording import counted, format_size
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from recordkit.storage import Compression, Damage
+    from recordkit.codecs import Compression
+    from recordkit.storage.read import Damage
 
 Verdict: TypeAlias = Literal["sound", "damaged", "wrong_file", "missing", "unreadable"]
 

@@ -12,7 +12,7 @@ from recordkit.engines import AUTO, Engine, Processes, Threads, Workers
 from recordkit.errors import RecordKitError, SchemaError
 from recordkit.filesystems import mapped_at_most
 from recordkit.schema import Schema
-from recordkit.storage import RecordFile
+from recordkit.storage.read import RecordFile
 from recordkit.tools._engines import engine_for, workers_of
 
 from ._find import find
@@ -20,7 +20,7 @@ from ._pass import FileVerifier
 from ._report import Problem, Verified
 
 if TYPE_CHECKING:
-    from recordkit.storage import ByteFile
+    from recordkit.filesystems import ByteFile
     from recordkit.tools.verify.checks import Level
 
     from ._find import Candidate, Findings, Where

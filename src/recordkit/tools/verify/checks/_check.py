@@ -16,9 +16,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from recordkit.codecs import Compression
+    from recordkit.filesystems import ByteFile
     from recordkit.records import Chunk
     from recordkit.schema import Schema
-    from recordkit.storage import ByteFile, Compression, Damage, Shard
+    from recordkit.storage.format import Shard
+    from recordkit.storage.read import Damage
 
 Level: TypeAlias = Literal["records", "examples", "images"]
 

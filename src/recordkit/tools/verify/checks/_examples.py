@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from recordkit import examples
 from recordkit.errors import CorruptRecordError, SchemaError
-from recordkit.storage import Damage
+from recordkit.storage.read import Damage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,15 +7,9 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import numpy as np
 
 from recordkit.filesystems import TOO_MANY_CODES
-from recordkit.storage import (
-    BLOCK,
-    Damage,
-    Fingerprint,
-    Index,
-    beside,
-    check_fits,
-    lacks_side_files,
-)
+from recordkit.storage.format import BLOCK, Fingerprint, Index
+from recordkit.storage.read import Damage, beside, check_fits
+from recordkit.storage.staging import lacks_side_files
 
 from ._check import FactsCheck
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-from recordkit.storage import Damage, new_digest
+from recordkit.storage.format import new_digest
+from recordkit.storage.read import Damage
 
 from ._check import FactsCheck
 
