@@ -31,7 +31,7 @@ KNOWN = {
         "side / fitting('', target.name, '.rki')",
     },
     "filesystems/_local_files.py": {
-        "self._path.with_name(f'{_OURS}{secrets.token_hex(8)}.new')",
+        "self._path.with_name(f'{_OURS}{os.urandom(8).hex()}.new')",
         "where.with_name(fitting(_OURS, where.name, '.lock'))",
     },
     "filesystems/_local_writes.py": {"path.with_name(fitting('.', path.name, '.new'))"},
@@ -69,7 +69,7 @@ KNOWN = {
         "staging.with_name(f'{staging.name}.old')",
         "target_folder / name",
     },
-    "storage/write/_shard_file.py": {
+    "storage/write/_shards.py": {
         "folder / f'{stem}{ending}'",
         "self.folder / f'{self.stem}.jsonl'",
         "self.folder / f'{self.stem}.rki'",
