@@ -39,7 +39,7 @@ KNOWN = {
         "staging / source",
         "staging / source.partition('/')[0]",
     },
-    "storage/overlays/_overlay.py": {
+    "storage/overlays/_write.py": {
         "overlays / f'{last + 1:04d}-{slug}'",
         "overlays / staging.name[1:-len('.recordkit')]",
         "path.with_name(f'.{path.name}.recordkit')",

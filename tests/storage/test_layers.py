@@ -17,7 +17,8 @@ from recordkit import records
 from recordkit.errors import RecordKitError, StorageError
 from recordkit.filesystems import LocalFile
 from recordkit.storage.overlays import Base, Layer, layer_facts, layers_of, new_layer, remove_layer, write_layer
-from recordkit.storage.overlays._overlay import KEY, _numbers, _text
+from recordkit.storage.overlays._overlay import KEY, _numbers
+from recordkit.storage.overlays._write import _text
 from recordkit.storage.read import RecordFile
 from tests.dataset.bases import build, listing, raw, read
 from tests.dataset.files import payloads, save
