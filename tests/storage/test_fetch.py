@@ -13,7 +13,7 @@ import recordkit as rk
 from recordkit import _core
 from recordkit.filesystems import LocalFile, OpenFiles
 from recordkit.storage.read import MappedRecords, RecordFile, fetch, fetch_later
-from recordkit.storage.read._record_index import cached
+from recordkit.storage.read._record_index import cached_index_path
 from tests.chance import generator
 from tests.dataset.files import flip, save
 from tests.storage.ways import folder
@@ -135,7 +135,7 @@ class TestDamage:
 
     def test_an_index_with_a_damaged_block_is_made_anew(self, tmp_path: Path) -> None:
         fetch(saved(tmp_path, [3000, 3000]), *asked([(0, 0), (1, 0)]))
-        index = cached(tmp_path / "file-1")
+        index = cached_index_path(tmp_path / "file-1")
         assert index is not None
         flip(index, index.stat().st_size - 1)  # in the last block of numbers
         files: Any = [RecordFile(LocalFile(tmp_path / f"file-{file}")) for file in range(2)]

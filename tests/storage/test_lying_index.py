@@ -12,7 +12,7 @@ import pytest
 import recordkit as rk
 from recordkit.storage.format import Fingerprint
 from recordkit.storage.format._index import IndexBuilder
-from recordkit.storage.read._record_index import beside
+from recordkit.storage.read._record_index import index_path
 from tests.dataset.bases import listing
 from tests.storage.indexes import BLOCK, MEMBERS, RAW_BYTES, RECORDS, parts_of, sealed
 
@@ -96,7 +96,7 @@ def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
 @pytest.mark.parametrize("way", ["manifest", "alone"])
 @pytest.mark.parametrize("lie", LIES)
 def test_is_ignored_with_one_warning(lie: str, way: str, path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    index = beside(path)
+    index = index_path(path)
     header, table, blocks = parts_of(index.read_bytes())
     LIES[lie](header, table, blocks)
     index.write_bytes(sealed(header, table, bytes(blocks)))
@@ -128,7 +128,7 @@ class TestOneThatCouldBeTrue:
 
     @pytest.fixture
     def lying(self, path: Path) -> Path:
-        index = beside(path)
+        index = index_path(path)
         lengths = np.array([len(data) - 16 for data in frames(path)], np.uint64)
         merged = int(lengths[300] + lengths[301]) + 16
         first = int(lengths[900]) // 2

@@ -13,7 +13,7 @@ from recordkit import _core, records
 from recordkit.filesystems import LocalFile
 from recordkit.storage.format._index import Fingerprint, Index
 from recordkit.storage.read import RecordFile
-from recordkit.storage.read._record_index import beside, cached, find_places, identities, make_places
+from recordkit.storage.read._record_index import build_index, cached_index_path, find_index, identities, index_path
 from tests.dataset.files import WAYS, flip, save, stored
 from tests.storage.ways import folder
 
@@ -147,12 +147,12 @@ class TestCache:
         assert self.fetched(path, 3, 8) == [numbers(9)[3], numbers(9)[8]]
 
         assert [entry.name for entry in path.parent.iterdir()] == ["a"]
-        assert list(cache.iterdir()) == [cached(path)]
+        assert list(cache.iterdir()) == [cached_index_path(path)]
 
     def test_it_is_used_the_next_time(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         path = save(tmp_path / "a", numbers(9))
         self.fetched(path, 3)
-        monkeypatch.setattr("recordkit.storage.read._record_file.make_places", None)
+        monkeypatch.setattr("recordkit.storage.read._record_file.build_index", None)
 
         assert self.fetched(path, 4) == [numbers(9)[4]]
 
@@ -194,7 +194,7 @@ class TestCache:
     @pytest.mark.parametrize("other", [b"", b"RKINDEX1", b"x" * 500])
     def test_what_is_no_index_is_passed_over(self, tmp_path: Path, other: bytes) -> None:
         path = save(tmp_path / "a", numbers(9))
-        place = cached(path)
+        place = cached_index_path(path)
         assert place is not None
         place.parent.mkdir(parents=True)
         place.write_bytes(other)
@@ -206,7 +206,7 @@ class TestCache:
         one, two = save(tmp_path / "a", numbers(9)), save(tmp_path / "b", numbers(9, 50))
         self.fetched(one, 1)
         self.fetched(two, 1)
-        here, there = cached(one), cached(two)
+        here, there = cached_index_path(one), cached_index_path(two)
         assert here is not None
         assert there is not None
         here.write_bytes(there.read_bytes())
@@ -217,11 +217,11 @@ class TestCache:
     def test_one_that_is_damaged_anywhere_is_made_anew(self, tmp_path: Path, where: str) -> None:
         path = save(tmp_path / "a", numbers(30))
         self.fetched(path, 1)
-        place = cached(path)
+        place = cached_index_path(path)
         assert place is not None
         sound = place.read_bytes()
         if where == "beside":
-            place = beside(path)
+            place = index_path(path)
             place.parent.mkdir()
 
         for at in range(len(sound)):
@@ -258,14 +258,14 @@ class TestCache:
         monkeypatch.setattr(Path, "home", homeless)
         path = save(tmp_path / "a", numbers(9))
 
-        assert cached(path) is None
+        assert cached_index_path(path) is None
         assert self.fetched(path, 5) == [numbers(9)[5]]
 
     def test_it_is_under_the_home_folder_by_default(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("XDG_CACHE_HOME", "")
         monkeypatch.setenv("HOME", str(tmp_path))
 
-        place = cached(tmp_path / "a")
+        place = cached_index_path(tmp_path / "a")
 
         assert place is not None
         assert place.parent == tmp_path / ".cache" / "recordkit" / "index"
@@ -288,7 +288,7 @@ class TestPlaces:
         path.write_bytes(stored(frames, "plain"))
         wanted = np.array(sorted({0, count // 3, count - 1, max(0, count - 1025)}) if count else [], np.int64)
 
-        places = make_places(LocalFile(path), None)
+        places = build_index(LocalFile(path), None)
         starts, sizes = places.many(wanted)
 
         offsets = records.scan(path.read_bytes())
@@ -296,4 +296,4 @@ class TestPlaces:
         assert starts.tolist() == offsets[wanted].tolist()
         assert sizes.tolist() == [len(frames[i]) for i in wanted]
         assert [places.one(int(i))[0].tolist() for i in wanted] == [[start] for start in starts.tolist()]
-        assert find_places(LocalFile(path), None) is not None
+        assert find_index(LocalFile(path), None) is not None

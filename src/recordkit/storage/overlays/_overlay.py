@@ -26,7 +26,7 @@ from recordkit.filesystems import LocalFile, OpenFiles
 from recordkit.schema import Schema
 from recordkit.storage.format import MOST_INFLATED, SIDE, Manifest, inside, is_possible, manifest_of
 from recordkit.storage.format import side_json as declare
-from recordkit.storage.read import RecordFile, find_beside
+from recordkit.storage.read import RecordFile, find_adjacent_index
 from recordkit.storage.staging import lone_manifest
 from recordkit.wording import listed
 
@@ -236,7 +236,9 @@ class Layer:
         # Others can have changed it only after the manifest was written, or before everything was copied; in that case
         # the index next to it is not for this file.
         written = manifest_of(self.path, lone=False).stat().st_ctime_ns
-        untouched = facts.st_ctime_ns < written and find_beside(local, file.compression) is not None  # see `settle`
+        untouched = (
+            facts.st_ctime_ns < written and find_adjacent_index(local, file.compression) is not None
+        )  # see `settle`
         if not untouched and RecordFile(LocalFile(local.path)).digest != shard.digest:
             raise self._damaged(file, "these are not the records that were written")
 

@@ -10,9 +10,9 @@ from ._fetch import fetch_later as fetch_later
 from ._file_kind import compression_of as compression_of
 from ._file_kind import starts_record as starts_record
 from ._record_file import RecordFile as RecordFile
-from ._record_index import beside as beside
 from ._record_index import check_fits as check_fits
-from ._record_index import find_beside as find_beside
+from ._record_index import find_adjacent_index as find_adjacent_index
+from ._record_index import index_path as index_path
 from ._salvage import SkippedRecords as SkippedRecords
 from ._salvage import walk as walk
 from ._salvage import walk_checking as walk_checking

@@ -1,4 +1,4 @@
-"""Stretches: bytes that follow upon each other without a gap, to be read twice where the first look finds damage."""
+"""Contiguous bytes: bytes without a gap, to be read a second time where the first reading finds damage."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _UNKNOWN: Final = 1 << 62
 
 
 class Source(Protocol):
-    """Bytes that follow upon each other."""
+    """Bytes without a gap."""
 
     @property
     def whole(self) -> bool:
-        """Whether its end is the end of the file."""
+        """Whether it ends where the file ends."""
         ...
 
     @property
     def had(self) -> int:
-        """How many bytes it is known to have had."""
+        """How many bytes it had when it was opened, as far as is known."""
         ...
 
     def read_at(self, offset: int, size: int) -> bytes: ...
@@ -36,20 +36,20 @@ class Source(Protocol):
     def left(self, offset: int, size: int = 0) -> int:
         """Return how many bytes there are from `offset` on, or a very large number if that is not known yet.
 
-        Where there are fewer than `size`, it is known.
+        It is always known if there are fewer than `size`.
         """
         ...
 
     def taken(self, offset: int, size: int) -> Buffer:
-        """Return bytes that will not be asked for again, nor any before them."""
+        """Return bytes, and forget them and all before them."""
         ...
 
     def opened(self, offset: int) -> int | IO[bytes]:
-        """Return what a `records.Reader` reads from there on."""
+        """Return what a `records.Reader` reads from `offset` on."""
         ...
 
     def forget(self, offset: int) -> None:
-        """Nothing before `offset` will be asked for again."""
+        """Forget the bytes before `offset`."""
 
 
 class Plain:
@@ -74,11 +74,11 @@ class Plain:
 
 
 class ContiguousBytes:
-    """What a compressed file stands for, up to the next gap.
+    """The uncompressed bytes of a file, up to the next gap.
 
     Attributes:
-        gap: What ended it; None before its end, and at the end of the file.
-        end: Where it ends, as far as it is known.
+        gap: What ended them; None until then, and at the end of the file.
+        end: Where they end, as far as is known.
     """
 
     def __init__(self, pieces: Iterator[bytes | Gap], start: int) -> None:
@@ -130,7 +130,7 @@ class ContiguousBytes:
 
 
 class _Opened:
-    """A source as a file object that has all a reader asks for."""
+    """A source as a file object, with what a reader needs."""
 
     def __init__(self, source: Source, offset: int) -> None:
         self._source = source
@@ -142,7 +142,7 @@ class _Opened:
 
     def readinto(self, buffer: Buffer) -> int:
         view = memoryview(buffer).cast("B")
-        # No more at a time: what is not used of it is read again behind damage.
+        # Small pieces: after damage, what was not used of a piece is read again.
         piece = self._source.read_at(self._at, min(len(view), _PIECE))
         view[: len(piece)] = piece
         self._at += len(piece)

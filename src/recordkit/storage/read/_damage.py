@@ -1,4 +1,4 @@
-"""Damage: one thing that is wrong with a file, as a fact and in words."""
+"""Damage: one thing that is wrong with a file, as facts and in words."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class Damage:
     Attributes:
         path: The file.
         kind: One word, such as `"bad_payload_crc"`, `"zeros"` or `"gzip_torn"`.
-        record: The number of the record it is about: its place in the file, damaged records included. Bytes that no
-            header frames are no record; theirs is the number of the next one behind them.
+        record: The number of the damaged record, counting damaged ones. For bytes that belong to no record, the number
+            of the next record.
         offset: Where it starts.
         length: How many bytes it covers.
         words: What is wrong, for people.
-        raw: Whether `offset` and `length` count bytes of what a compressed file holds, rather than its own.
+        raw: Whether `offset` and `length` count uncompressed bytes.
 
     >>> print(Damage("a.tfrecord", "bad_payload_crc", 7, 189, 27, "the payload's checksum does not match"))
     a.tfrecord: record 7 at byte 189: the payload's checksum does not match
@@ -48,7 +48,7 @@ class Damage:
         length: int = 0,
         raw: bool = False,
     ) -> Self:
-        """Return the damage that an error is about. What is not given is what the error says.
+        """Return the damage that an error is about. Arguments override what the error says.
 
         >>> from recordkit.errors import CorruptRecordError
         >>> error = CorruptRecordError("a.tfrecord: record 7: its length is wrong", path="a.tfrecord", record=7)
@@ -67,12 +67,12 @@ class Damage:
 
     @property
     def next_record(self) -> int:
-        """The number of the next record behind it."""
+        """The number of the next record after it."""
         return self.record + (self.kind in _FRAMED)
 
     @property
     def line(self) -> str:
-        """What is wrong and where in the file, without the file."""
+        """What is wrong and where, without the name of the file."""
         place = "uncompressed byte" if self.raw else "byte"
         return f"record {self.record} at {place} {self.offset}: {self.words}"
 

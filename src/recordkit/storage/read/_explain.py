@@ -1,4 +1,4 @@
-"""Explain: a second look at a file whose reader has met a record that is not sound."""
+"""Explain: reads a damaged record again, to say why it is damaged and what to do."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _DIAGNOSED_WHOLE: Final = 32 << 20
 _DIAGNOSED: Final = 16 << 20
 _FRAME: Final = 16
 _PIECE: Final = 1 << 20
-_TORN_PAYLOAD: Final = 3  # what the core says of a sound header and nothing behind it
+_TORN_PAYLOAD: Final = 3  # the core's answer to an intact header with nothing after it
 ACCEPTED: Final = ("unmasked_crc", "zlib_crc", "zero_crc", "big_endian", "lf_to_crlf")  # what `repair` can take
 
 
 def explain(
     file: ByteFile, error: CorruptRecordError, compression: Compression = None, *, checked: bool = True
 ) -> CorruptRecordError:
-    """Return the error to raise for a record that is not sound, after a second look at the file.
+    """Return the error to raise for a damaged record, after reading it again.
 
-    If a second reading is sound, its kind is `"unstable_read"`. If no record of the file is sound and there is one
-    reason for all, it says so. Else it is the same with the next step.
+    If the second reading is intact, its kind is `"unstable_read"`. If no record of the file is intact, for one reason,
+    the error says so. Otherwise it is the same error with the next step as its advice.
 
     Args:
         file: The file.
-        error: What its reader met.
+        error: What the reader raised.
         compression: How the file is compressed.
         checked: Whether the payloads of all records before that one were checked.
 
@@ -69,7 +69,7 @@ def _is_sound(file: ByteFile, offset: int) -> bool:
 
 
 def diagnosed(file: ByteFile) -> records.Diagnosis | None:
-    """Return the one reason why no record of a plain file is sound, if there is one."""
+    """Return the one reason why no record of a plain file is intact, if there is one."""
     whole = file.size <= _DIAGNOSED_WHOLE
     return records.diagnose(file.read_at(0, file.size if whole else _DIAGNOSED), whole=whole)
 
@@ -81,7 +81,7 @@ def advice_of(found: records.Diagnosis, path: str) -> list[str]:
 
 
 def unstable_words(fault: CorruptRecordError, *, still_there: bool) -> str:
-    """Return what to say of a record that was not sound, and is when it is read again."""
+    """Describe a record that was damaged on the first reading and is intact on the second."""
     if not still_there:
         return "the file was cut while it was read"
     if fault.kind in ("torn_header", "torn_payload"):

@@ -1,4 +1,4 @@
-"""Fetch: records of several files at once, in any order."""
+"""Fetch: reads records of several files at once, in any order."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ if TYPE_CHECKING:
 
 
 def fetch(files: Sequence[RecordFile], which: NDArray[np.int64], numbers: NDArray[np.int64]) -> Chunk:
-    """Return records in the order asked for; they are read in the order of the files.
+    """Return records in the requested order; they are read in the order of the files.
 
     Args:
-        files: Those that have some of the records.
-        which: Of each record, the place of its file among the files.
-        numbers: Of each record, its number in that file.
+        files: The files that hold the records.
+        which: The position in `files` of each record's file.
+        numbers: The number of each record in its file.
 
     Raises:
-        CorruptRecordError: One of them is not sound.
+        CorruptRecordError: One of them is damaged.
     """
     most = files_at_once()
     if len(files) > most:
         return _sorted_by_file(files, which, numbers, most)
     listed = _listed(files, which, numbers)
     chunk = None if listed is None else _read(files, listed, which)
-    # Damaged records, and what an index says that is not so, are looked into by the way of a single file.
+    # The single-file way explains damaged records and wrong indexes.
     return _one_by_one(files, which, numbers) if chunk is None else chunk
 
 
 def fetch_later(
     files: Sequence[RecordFile], which: NDArray[np.int64], numbers: NDArray[np.int64]
 ) -> Chunk | MappedRecords:
-    """Return what `fetch` does, or, where all files are in memory, records that can be decoded from there."""
+    """Return what `fetch` returns or, if all files are mapped, records that are read when they are decoded."""
     maps = _maps(files)
     listed = None if maps is None else _listed(files, which, numbers)
     if maps is None or listed is None:
@@ -59,13 +59,13 @@ class MappedRecords:
     """Records of files that are mapped, read only when they are decoded; for `recordkit.examples.Decoder`.
 
     Args:
-        listed: Where they are.
+        listed: Where the records are.
         maps: The files.
-        read: Reads some of them.
-        here: Which of them these are.
+        read: Reads some of the records.
+        here: The range of `listed` that this object covers.
     """
 
-    first_record = 0  # as in a chunk of records that came from anywhere
+    first_record = 0  # as in any chunk of records from several places
 
     def __init__(
         self,
@@ -80,26 +80,26 @@ class MappedRecords:
         return int(self._here.stop - self._here.start)
 
     def slice(self, start: int, stop: int) -> MappedRecords:
-        """Return records [start, stop) of them."""
+        """Return records [start, stop)."""
         first = self._here.start
         return MappedRecords(self._listed, self._maps, self._read, slice(first + start, first + stop))
 
     def gathered(self, decoder: _core.Decoder, start: int, stop: int) -> Any:
-        """Return what a decoder makes of records [start, stop); None where it has to be told what is wrong."""
+        """Decode records [start, stop); return None if one is damaged, so that reading it names the error."""
         first = self._here.start
         return decoder.decode_mapped(self._maps, self._listed, first + start, first + stop)
 
     def read(self) -> Chunk:
-        """Return the records themselves.
+        """Read the records.
 
         Raises:
-            CorruptRecordError: One of them is not sound.
+            CorruptRecordError: One of them is damaged.
         """
         return self._read(self._here)
 
 
 def _maps(files: Sequence[RecordFile]) -> list[_core.FileMap] | None:
-    """Return the files as memory; None if one of them is not, or is not read at places."""
+    """Return the maps of the files; None if one is not mapped, or is not read through an index."""
     if len(files) > files_at_once() or any(file.at_places() is None for file in files):
         return None
     try:
@@ -114,7 +114,7 @@ def _maps(files: Sequence[RecordFile]) -> list[_core.FileMap] | None:
 
 @contextmanager
 def _borrowed(files: Sequence[RecordFile]) -> Generator[list[int], None, None]:
-    """Keep files open meanwhile, and give their descriptors."""
+    """Keep files open inside the block, and give their descriptors."""
     borrowed: list[RecordFile] = []
     with files[0].several(len(files)) if files else nullcontext():
         try:
@@ -131,7 +131,7 @@ def _borrowed(files: Sequence[RecordFile]) -> Generator[list[int], None, None]:
 def _listed(
     files: Sequence[RecordFile], which: NDArray[np.int64], numbers: NDArray[np.int64]
 ) -> _core.PlaceList | None:
-    """Return where the records are; None if they are not to be read at places, all by one call."""
+    """Return where the records are; None if one call cannot read them all."""
     places: list[RecordIndex] = []
     for file in files:
         own = file.at_places()
@@ -153,7 +153,7 @@ def _listed(
 
 
 def _read(files: Sequence[RecordFile], listed: _core.PlaceList, which: NDArray[np.int64]) -> Chunk | None:
-    """Return the records, read into their places by one call; None if one is not sound."""
+    """Return the records, read by one call; None if one is damaged."""
     try:
         with _borrowed(files) as descriptors:
             chunk, fault, reads = _core.fetch_listed(descriptors, [file.map for file in files], listed)
@@ -171,7 +171,7 @@ def _read(files: Sequence[RecordFile], listed: _core.PlaceList, which: NDArray[n
 def _sorted_by_file(
     files: Sequence[RecordFile], which: NDArray[np.int64], numbers: NDArray[np.int64], most: int
 ) -> Chunk:
-    """Return records of more files than may be open at once: those of `most` files, then those of the next ones."""
+    """Return records of more files than may be open at once, reading `most` files at a time."""
     order = np.argsort(which, kind="stable")
     which, numbers = which[order], numbers[order]
     edges = np.searchsorted(which, np.arange(0, len(files) + most, most)).tolist()
@@ -184,7 +184,7 @@ def _sorted_by_file(
 
 
 def _back(chunk: Chunk, order: NDArray[np.int64]) -> Chunk:
-    """Return records in the order in which they were before they were put into this one."""
+    """Return records to the order they had before they were sorted by `order`."""
     if (order[1:] > order[:-1]).all():
         return chunk
     back = np.empty(len(order), np.uint64)

@@ -1,4 +1,4 @@
-"""Record file: one file of records, whatever its compression, read from front to back or at any place."""
+"""Record file: one file of records, compressed or not, read from front to back or in any order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from recordkit.storage.format import Fingerprint, IndexBuilder, new_digest
 
 from ._explain import explain
 from ._file_kind import compression_of, starts_record
-from ._record_index import beside, find_beside, find_places, identities, make_places, warn_of_index
+from ._record_index import build_index, find_adjacent_index, find_index, identities, index_path, warn_of_index
 from ._streams import MemberStream, Sequential, SkippingStream
 
 if TYPE_CHECKING:
@@ -46,18 +46,18 @@ _Look: TypeAlias = "Callable[[RecordIndex], tuple[NDArray[np.uint64], NDArray[np
 _MEMBERS_KEPT = 4
 _HEADER, _FRAME = 12, 16
 _IDENTITY_BYTES = 12
-_BAD_LENGTH, _TOO_LARGE = 2, 5  # faults, as the core numbers them
+_BAD_LENGTH, _TOO_LARGE = 2, 5  # faults, numbered as in the core
 
 
 class RecordFile:
-    """One file of records. Safe to use from many threads; pickling keeps what it was made of.
+    """One file of records. Many threads may use it; pickling keeps its arguments.
 
     Args:
-        file: Where the bytes are; `local` is the same file if it is on this machine, else None.
-        shard: What a manifest says of it, for a file that still has that size.
-        open_files: What keeps files open between reads; shared by those of one dataset.
-        max_record_bytes: Payloads longer than this are refused; by default, in a compressed file, those over
-            256 MiB and 64 times the size of the file, and those over 2 GiB, which no Example can have.
+        file: The bytes.
+        shard: Its entry in the manifest, if the file still has that size.
+        open_files: Keeps files open between reads; shared by the files of one dataset.
+        max_record_bytes: Longer payloads are refused. The default for a compressed file is 256 MiB or 64 times the
+            size of the file, whichever is more, but at most 2 GiB, the limit of an Example.
     """
 
     def __init__(
@@ -73,25 +73,25 @@ class RecordFile:
         self._open_files = open_files or OpenFiles(64)
         self._max_record_bytes = max_record_bytes
         self._lock = threading.Lock()
-        self._recent: OrderedDict[int, Chunk] = OrderedDict()  # members that were decompressed last
-        self._places_are_sure = False  # made here, and not on the word of an index
+        self._recent: OrderedDict[int, Chunk] = OrderedDict()  # the members decompressed last
+        self._places_are_sure = False  # computed here, rather than read from an index
         self.local = file.local
         if shard is not None and self.local is not None:
             self.local.had = max(self.local.had, shard.bytes)
 
     @property
     def name(self) -> str:
-        """What errors call it."""
+        """Its name in errors."""
         return self.file.name
 
     @cached_property
     def compression(self) -> Compression:
-        """How it is compressed, told from its bytes."""
+        """How it is compressed, from the manifest or from its first bytes."""
         return cast("Compression", self.shard.compression) if self.shard is not None else compression_of(self._own())
 
     @cached_property
     def _limit(self) -> int:
-        """The longest payload that is read. What a plain file claims costs nothing before its bytes arrive."""
+        """The longest payload to read. A plain file needs no limit: a false length fails before it takes memory."""
         if self._max_record_bytes is not None:
             return self._max_record_bytes
         if self.compression is None:
@@ -99,7 +99,7 @@ class RecordFile:
         return most_payload(self.file.size)
 
     def _own(self) -> ByteFile:
-        """Return the file for one job, which is closed with that: of many files few stay open."""
+        """Return the file for one job, closed after it, so that few of many files stay open."""
         return self.file.reopened()
 
     @cached_property
@@ -113,10 +113,10 @@ class RecordFile:
         return members
 
     def check_count(self, found: int) -> None:
-        """Raise if the manifest says another number of records than there are.
+        """Check the number of records against the manifest.
 
         Raises:
-            StorageError: It does.
+            StorageError: They differ.
         """
         if self.shard is not None and found != self.shard.records:
             message = (
@@ -132,7 +132,7 @@ class RecordFile:
 
     @cached_property
     def _raw(self) -> ByteFile:
-        """The uncompressed bytes, at any place."""
+        """The uncompressed bytes, to be read at any offset."""
         if self.compression is None:
             return self.file
         lent = self.file if self.local is None else LentFile(self.local, self._open_files)
@@ -143,7 +143,7 @@ class RecordFile:
         """How many records there are.
 
         Raises:
-            CorruptRecordError: Where the next record starts cannot be told.
+            CorruptRecordError: The start of a record cannot be found.
         """
         if self.shard is not None:
             return self.shard.records
@@ -151,13 +151,13 @@ class RecordFile:
             return sum(member.records for member in self._members)
         if "_places" in self.__dict__:
             return len(self._places)
-        if self.compression is None and self.local is not None and find_places(self._own(), None) is None:
+        if self.compression is None and self.local is not None and find_index(self._own(), None) is None:
             return self._hopped[0]
         return len(self._places)
 
     @cached_property
     def _hopped(self) -> tuple[int, str]:
-        """How many records a plain file has, and their digest, by headers and footers alone."""
+        """The number of records in a plain file, and their digest, from headers and footers alone."""
         assert self.local is not None
         digest, count = new_digest(), 0
         try:
@@ -171,13 +171,13 @@ class RecordFile:
     @cached_property
     def _places(self) -> RecordIndex:
         with self._lock:
-            found = find_places(self._own(), self.compression, None if self.shard is None else self.shard.records)
+            found = find_index(self._own(), self.compression, None if self.shard is None else self.shard.records)
             return found or self._made_places()
 
     def _made_places(self) -> RecordIndex:
         plain = self.compression is None and self.local is not None
         try:
-            places = make_places(self._own(), None if plain else self._reader(0, 0, self._raw))
+            places = build_index(self._own(), None if plain else self._reader(0, 0, self._raw))
         except CorruptRecordError as error:
             raise self.explained(error, checked=not plain) from None
         self.check_count(len(places))
@@ -186,7 +186,7 @@ class RecordFile:
 
     @cached_property
     def digest(self) -> str:
-        """The digest of the records: the manifest's, or told from the file; of a plain one by headers and footers."""
+        """The digest of the records, from the manifest or computed; for a plain file from headers and footers alone."""
         if self.shard is not None:
             return self.shard.digest
         if self.compression is None and self.local is not None:
@@ -209,10 +209,10 @@ class RecordFile:
         return int(start + length)
 
     def explained(self, error: CorruptRecordError, *, checked: bool) -> CorruptRecordError:
-        """Return an error about a record after a second look at it, with the next step.
+        """Return the error about a record with what a second reading shows, and with advice.
 
         Args:
-            error: What was met.
+            error: What the reader raised.
             checked: Whether the payloads of all records before that one were checked.
         """
         if not self.file.seekable:
@@ -220,18 +220,18 @@ class RecordFile:
         return explain(self._own(), error, self.compression, checked=checked)
 
     def places(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Return where the frame of every record starts, uncompressed, and how long it is."""
+        """Return the uncompressed offset and the length of every record's frame."""
         return self._look_up(lambda places: places.many(np.arange(len(places))))
 
     def numbers_at(self, offsets: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Return the numbers of the records that start at these places, in rising order and uncompressed.
+        """Return the numbers of the records that start at these uncompressed offsets, which are in rising order.
 
         Raises:
-            CorruptRecordError: None starts there, as far as is known.
+            CorruptRecordError: The index knows no record that starts there.
         """
         if not len(offsets):
             return np.empty(0, np.int64)
-        # Only the ones between the first and the last are looked up, for a file may have millions of others.
+        # Look up only those between the first and the last: a file may have millions of others.
         count = len(self._places)
         first, last = (bisect_left(range(count), offset, key=self._start_of) for offset in offsets[[0, -1]].tolist())
         starts = self._look_up(lambda places: places.many(np.arange(first, min(last + 1, count))))[0]
@@ -248,10 +248,10 @@ class RecordFile:
         return int(self._look_up(lambda places: places.one(record))[0][0])
 
     def write_index(self) -> Path:
-        """Keep the index beside the file, and return where it is."""
+        """Save the index next to the file, and return its path."""
         assert self.local is not None
-        target = beside(self.local.path)
-        if find_beside(self.local, self.compression) is None:
+        target = index_path(self.local.path)
+        if find_adjacent_index(self.local, self.compression) is None:
             builder = IndexBuilder()
             builder.add(self.places()[1] - np.uint64(_FRAME))
             for member in self._members or ():
@@ -270,8 +270,8 @@ class RecordFile:
 
         Args:
             first: Where to start.
-            tell: For a file that may be damaged: is given every damage, which is then passed over.
-            chunk_bytes: About how many bytes of records a chunk holds, where nothing else is asked for.
+            tell: Skip damage instead of raising, and call this with each.
+            chunk_bytes: About how many bytes of records a chunk holds by default.
         """
         stream = self._stream(first, chunk_bytes)
         if tell is None:
@@ -281,13 +281,13 @@ class RecordFile:
     def _stream(self, first: int, chunk_bytes: int) -> Stream:
         if self._members is not None:
             at = sum(member.first_record + member.records <= first for member in self._members)
-            return _behind(MemberStream(self._own(), self._members[at:], self._limit), first)
+            return _from_record(MemberStream(self._own(), self._members[at:], self._limit), first)
         if self.compression is None:
             try:
                 return self._reader(self._offset_of(first), first, self.file, chunk_bytes)
-            except CorruptRecordError:  # which is told where it stands, if reading comes there
-                return _behind(self._reader(0, 0, self.file, chunk_bytes), first)
-        return _behind(self._reader(0, 0, None, chunk_bytes), first)
+            except CorruptRecordError:  # raised again if reading gets there
+                return _from_record(self._reader(0, 0, self.file, chunk_bytes), first)
+        return _from_record(self._reader(0, 0, None, chunk_bytes), first)
 
     def _offset_of(self, record: int) -> int:
         """Return where a record of a plain file starts."""
@@ -309,7 +309,7 @@ class RecordFile:
             "offset": offset,
             "first_record": first,
         }
-        # A file of its own: it is closed when the reader goes.
+        # A file of its own, closed when the reader goes.
         source: Any
         if file is None:
             source = codec_of(self.compression).reader(self._own())
@@ -319,22 +319,22 @@ class RecordFile:
             source = Sequential(file, offset)
         return Reader(cast("IO[bytes]", source), **options)
 
-    # --- At any place
+    # --- In any order
 
     def fetch_one(self, number: int) -> Chunk:
         """Return one record.
 
         Raises:
-            CorruptRecordError: It is not sound.
+            CorruptRecordError: It is damaged.
         """
         if self._members is not None:
             of = int(np.searchsorted(self._firsts, number, side="right")) - 1
             inside = number - self._members[of].first_record
             return self._member(self._members, of).slice(inside, inside + 1)
-        # The short way is for records that are where the index says, and sound.
+        # The short way: for intact records that are where the index says.
         raw = self._raw.local
         if raw is not None and self._limit == NO_LIMIT:
-            table = self._places.table  # before anything is borrowed: it may be found that there is none
+            table = self._places.table  # may raise, so do it before borrowing
             try:
                 chunk = table.fetch(self._open_files.borrow(raw), number)
             except IndexError:
@@ -346,10 +346,10 @@ class RecordFile:
         return self._fetched(lambda places: places.one(number), [number])
 
     def fetch(self, numbers: NDArray[np.int64]) -> Chunk:
-        """Return records by their numbers, in the order of these; they are read in the order of the file.
+        """Return records by number, in this order; they are read in the order of the file.
 
         Raises:
-            CorruptRecordError: One of them is not sound.
+            CorruptRecordError: One of them is damaged.
         """
         if self._members is None:
             return self._fetched(lambda places: places.many(numbers), numbers)
@@ -361,50 +361,50 @@ class RecordFile:
         return self._fetch_members(self._members, numbers[order]).pick(back)
 
     def borrowed(self) -> int:
-        """Return the descriptor of a plain file of this machine, which stays open until `give_back`."""
+        """Return the descriptor of a plain local file, which stays open until `give_back`."""
         assert self.local is not None
         return self._open_files.borrow(self.local)
 
     def several(self, files: int) -> AbstractContextManager[None]:
-        """Keep room for so many files of this dataset that are borrowed at once."""
+        """Keep room to borrow this many files of the dataset at once."""
         return self._open_files.several(files)
 
     @property
     def map(self) -> _core.FileMap | None:
-        """The borrowed file as memory, once it was read at many places."""
+        """The borrowed file as a map, once it was read at many offsets."""
         assert self.local is not None
         return self.local.map
 
     def note_reads(self, places: int) -> None:
-        """Take notice that the borrowed file was read at so many places."""
+        """Count random reads of the borrowed file."""
         assert self.local is not None
         self.local.note_reads(places)
 
     def expect_reads(self, places: int) -> None:
-        """Take notice that a file of this machine will be read at so many places."""
+        """Hint that about `places` random reads follow."""
         if self.local is not None:
             self.local.expect_reads(places)
-            # Whatever is wrong shows when it is read. Until then it is one thread that finds the places, and not
-            # several that get into each other's way.
+            # Errors show up again when it is read. Until then, one thread loads the index, rather than several that
+            # get in each other's way.
             with suppress(RecordKitError, ValueError, OSError):
                 if (own := self.at_places()) is not None:
                     own.expect(places)
 
     def give_back(self) -> None:
-        """Let the file be closed when others are wanted."""
+        """Let the file be closed when others need its descriptor."""
         assert self.local is not None
         self._open_files.give_back(self.local)
 
     def at_places(self) -> RecordIndex | None:
-        """Return where its records are; None for a file that is not read so, or whose records have a limit."""
+        """Return the index for random reads by the core; None if the file is compressed, not local or has a limit."""
         plain = self.compression is None and self.local is not None and self._limit == NO_LIMIT
         return self._places if plain else None
 
     def span(self, first: int, count: int) -> Chunk:
-        """Return records that follow each other, by their numbers.
+        """Return consecutive records.
 
         Raises:
-            CorruptRecordError: One of them is not sound.
+            CorruptRecordError: One of them is damaged.
         """
         numbers = np.arange(first, first + count)
         raw = self._raw.local if self._members is None and count else None
@@ -417,16 +417,16 @@ class RecordFile:
         except (ValueError, OSError):
             return self.fetch(numbers)
         chunk, fault, _ = _core.scan(data, NO_LIMIT, start, first)
-        # One that is not sound is looked into by the way that names it.
+        # `fetch` names a damaged record.
         return chunk if not fault and len(chunk) == count else self.fetch(numbers)
 
     def _fetched(self, look: _Look, numbers: Sequence[int] | NDArray[np.int64]) -> Chunk:
-        """Return records that are looked up in the index, and once more in a new one if they are not where it says."""
+        """Return records through the index; if they are not where it says, through a new one."""
         try:
             starts, sizes = self._look_up(look)
             chunk, fault = self._read(starts, sizes, numbers)
             if fault and not self._places_are_sure and self._renew():
-                del chunk  # so that no two are in memory, which may be large
+                del chunk  # it may be large, and the next one too
                 starts, sizes = self._look_up(look)
                 chunk, fault = self._read(starts, sizes, numbers)
         except IndexError:
@@ -435,7 +435,7 @@ class RecordFile:
             at = len(chunk)
             record, offset = int(numbers[at]), int(starts[at])
             self.file.check_not_truncated(record, offset)
-            raise self._fault(fault, record, offset)
+            raise self.explained(corrupt(fault, path=self.name, record=record, offset=offset), checked=False)
         return chunk
 
     def _look_up(self, look: _Look) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
@@ -443,13 +443,13 @@ class RecordFile:
             return look(self._places)
         except RecordKitError:
             raise
-        except (ValueError, OSError) as error:  # a part of the index is damaged, or it is gone: it is only a help
+        except (ValueError, OSError) as error:  # the index is damaged or gone; build another one
             warn_of_index(self.name, str(error))
             self._places = self._made_places()
             return look(self._places)
 
     def _fewer(self, numbers: Sequence[int] | NDArray[np.int64]) -> Exception:
-        """Return the error for records that were not found where the file is said to have them."""
+        """Return the error for records that the index does not have."""
         if "count" not in self.__dict__ or max(numbers) >= self.count:
             return IndexError(f"{self.name}: there is no record {max(numbers)}")
         message = (
@@ -459,27 +459,27 @@ class RecordFile:
         return CorruptRecordError(message, path=self.name, kind="cut_short")
 
     def _renew(self) -> bool:
-        """Make the places anew, for those of an index may be lies, or of an earlier file with the same ends.
+        """Build the index again, since the one in use may be false, or of an earlier file with the same ends.
 
-        Not for a file that was written to since it was opened: records of both would be mixed.
+        Not for a file that was written to since it was opened: that would mix old and new records.
         """
         if self.local is not None and not self.local.is_as_opened():
             return False
-        told = self._places.index
+        before = self._places.index
         try:
             self._places = self._made_places()
         except CorruptRecordError:
-            self._places_are_sure = True  # as sure as they can be had
+            self._places_are_sure = True  # as sure as they get
             return False
-        if not told.equals(self._places.index):
+        if not before.equals(self._places.index):
             words = "records are not where it says, and those asked for before by number may have been others"
-            warn_of_index(self.name, f"{told.path}: {words}")
+            warn_of_index(self.name, f"{before.path}: {words}")
         return True
 
     def _read(
         self, starts: NDArray[np.uint64], sizes: NDArray[np.uint64], numbers: Sequence[int] | NDArray[np.int64]
     ) -> tuple[Chunk, int]:
-        """Return the records at these places up to the first that is not sound, and its fault."""
+        """Return the records at these offsets up to the first damaged one, and its fault."""
         raw, first = self._raw, int(numbers[0]) if len(numbers) else 0
         if self._limit < NO_LIMIT and len(large := np.flatnonzero(sizes > self._limit + _FRAME)):
             at = int(large[0])
@@ -496,9 +496,6 @@ class RecordFile:
         chunk, fault, _ = _core.scan(b"".join(pieces), NO_LIMIT, int(starts[0]) if len(starts) else 0, first)
         wrong = np.flatnonzero(chunk.lengths + np.uint64(_FRAME) != sizes[: len(chunk)])
         return (chunk.slice(0, int(wrong[0])), _BAD_LENGTH) if len(wrong) else (chunk, fault)
-
-    def _fault(self, fault: int, record: int, offset: int) -> CorruptRecordError:
-        return self.explained(corrupt(fault, path=self.name, record=record, offset=offset), checked=False)
 
     def _fetch_members(self, members: tuple[Member, ...], numbers: NDArray[np.int64]) -> Chunk:
         firsts = self._firsts
@@ -536,7 +533,7 @@ def _restored(file: ByteFile, shard: Shard | None, open_files: OpenFiles, limit:
 
 
 class _LocalReader(Reader):
-    """A reader of a file that is closed with it."""
+    """A reader that closes its file when it goes."""
 
     def __init__(self, file: LocalFile, **options: Any) -> None:
         super().__init__(file.descriptor, had=file.had, **options)
@@ -544,7 +541,7 @@ class _LocalReader(Reader):
 
 
 class _Around:
-    """A stream that stands for another."""
+    """A stream that wraps another."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
@@ -560,12 +557,12 @@ class _Around:
 
 
 class _Explaining(_Around):
-    """A stream whose errors are looked into before they are raised."""
+    """A stream that explains errors before it raises them."""
 
     def __init__(self, stream: Stream, file: RecordFile, *, checked: bool) -> None:
         super().__init__(stream)
         self._file = file
-        self._checked = checked  # whether all records before a damaged one were read
+        self._checked = checked  # whether all records before a damaged one were checked
 
     @property
     def failure(self) -> CorruptRecordError | None:
@@ -598,5 +595,5 @@ class _Later(_Around):
         return None
 
 
-def _behind(stream: Stream, first: int) -> Stream:
+def _from_record(stream: Stream, first: int) -> Stream:
     return _Later(stream, first) if first else stream

@@ -1,6 +1,6 @@
-"""Places: where the records of a file are, from its index; one is made where there is none.
+"""Record index: where the records of a file are. If a file has no index, one is built.
 
-An index of a file that others wrote is kept in a cache folder, never beside their data unless they ask for it.
+The index of a file that another program wrote is kept in a cache folder, and next to the data only on request.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from ._streams import Stream
 
-_TABLE_BYTES = 256 << 20  # of places kept of one file
-_RECORD_BYTES = 4  # of these for one, about
-_MOST_BLOCKS = 4  # so many records a block, and hardly a block is not asked for
+_TABLE_BYTES = 256 << 20  # memory for one file's table
+_RECORD_BYTES = 4  # of it for one record, about
+_MOST_BLOCKS = 4  # with this many lookups per block, nearly every block is needed
 _STEP = 1 << 20
 _HEADER, _FRAME = 12, 16
 _BAD_PAYLOAD = 4  # a fault, as the core numbers it
@@ -40,7 +40,7 @@ _IDENTITY = np.dtype([("length", "<u8"), ("crc", "<u4")])
 
 
 class RecordIndex:
-    """Where records are, looked up in an index whose blocks are read as they are needed."""
+    """Looks up where records are, reading blocks of the index as they are needed."""
 
     def __init__(self, index: Index) -> None:
         self.index = index
@@ -52,7 +52,7 @@ class RecordIndex:
 
     @property
     def table(self) -> _core.PlaceTable:
-        """What was read of the index; `load` adds to it."""
+        """The blocks read so far; `load` adds to them."""
         if self._table.nbytes > _TABLE_BYTES:
             self._table = _core.PlaceTable(len(self.index), BLOCK)
         return self._table
@@ -64,13 +64,13 @@ class RecordIndex:
             ValueError: One is damaged.
         """
         with self._loading:
-            # Threads that begin together want the same ones.
+            # Threads that start together want the same blocks.
             lacking = table.lacking(np.array(blocks, np.int64) * BLOCK)
             for number, packed in zip(lacking, self.index.packed(lacking), strict=True):
                 table.put(number, *packed)
 
     def expect(self, records: int) -> None:
-        """Take notice that so many records will be looked up, anywhere: of many, all blocks are read at once.
+        """Hint that about `records` random lookups follow; read all blocks now if that pays.
 
         Raises:
             ValueError: One is damaged.
@@ -92,19 +92,19 @@ class RecordIndex:
         return table.places(numbers)
 
 
-def find_places(file: ByteFile, compression: Compression, records: int | None = None) -> RecordIndex | None:
-    """Return the places that an index beside the file or in the cache tells, None if none fits the file.
+def find_index(file: ByteFile, compression: Compression, records: int | None = None) -> RecordIndex | None:
+    """Return the index of a file, from next to it or from the cache; None if no index fits.
 
     Args:
         file: The file.
         compression: How it is compressed.
-        records: How many records it has, where that is known.
+        records: How many records it has, if that is known.
     """
     local = file.local
     if local is None:
         return None
-    found = find_beside(local, compression, records)
-    if found is None and (cache := cached(local.path)) is not None:
+    found = find_adjacent_index(local, compression, records)
+    if found is None and (cache := cached_index_path(local.path)) is not None:
         found = _found(local, cache, compression, records)
     return found
 
@@ -112,25 +112,25 @@ def find_places(file: ByteFile, compression: Compression, records: int | None = 
 def _is_there(path: Path) -> bool:
     try:
         return path.exists()
-    except OSError:  # in a cache of another user's
+    except OSError:  # in the cache of another user
         return False
 
 
-def find_beside(file: LocalFile, compression: Compression, records: int | None = None) -> RecordIndex | None:
-    """Return the places that an index beside the file tells, None if it does not fit the file."""
-    return _found(file, beside(file.path), compression, records)
+def find_adjacent_index(file: LocalFile, compression: Compression, records: int | None = None) -> RecordIndex | None:
+    """Return the index next to a file; None if it does not fit the file."""
+    return _found(file, index_path(file.path), compression, records)
 
 
 def _found(file: LocalFile, path: Path, compression: Compression, records: int | None) -> RecordIndex | None:
     if not _is_there(path):
         return None
     try:
-        fingerprint = Fingerprint.of(file.path)  # by a file of its own, which is closed with this
+        fingerprint = Fingerprint.of(file.path)  # opens the file on its own, and closes it
         index = Index(path, fingerprint)
         check_fits(index, fingerprint.size, compression, records)
         return RecordIndex(index)
     except OtherFile:
-        pass  # of an earlier file of this name
+        pass  # it belongs to an earlier file of this name
     except ValueError as error:
         warn_of_index(file.name, str(error))
     except OSError as error:
@@ -141,10 +141,10 @@ def _found(file: LocalFile, path: Path, compression: Compression, records: int |
 
 
 def check_fits(index: Index, size: int, compression: Compression, records: int | None = None) -> None:
-    """Raise if an index speaks of more or fewer records than its file can hold, or does.
+    """Check that an index lists as many records as its file can hold, or does.
 
     Raises:
-        ValueError: It does.
+        ValueError: It does not.
     """
     words = None
     if compression is None and index.raw_bytes != size:
@@ -158,9 +158,9 @@ def check_fits(index: Index, size: int, compression: Compression, records: int |
         raise ValueError(message)
 
 
-@lru_cache(maxsize=4096)  # once for each file, however often it is looked for
+@lru_cache(maxsize=4096)  # once for each file
 def warn_of_index(name: str, words: str) -> None:
-    """Say that an index is not used."""
+    """Warn that an index is ignored."""
     log.warning(
         "%s: its index is ignored, and another one is made: %s\n"
         "  Remove it; recordkit.index writes another one beside the file.",
@@ -169,30 +169,30 @@ def warn_of_index(name: str, words: str) -> None:
     )
 
 
-def beside(path: Path) -> Path:
-    """Return where the index of a file stands that is kept with it."""
+def index_path(path: Path) -> Path:
+    """Return the path of the index next to a file."""
     return path.parent / SIDE / fitting("", path.name, ".rki")
 
 
-def cached(path: Path) -> Path | None:
-    """Return where the index of a file stands that is kept elsewhere; None where there is no place for such things."""
+def cached_index_path(path: Path) -> Path | None:
+    """Return the path of a file's index in the cache; None if there is no cache folder."""
     try:
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    except RuntimeError:  # a user without a home, as in many a container
+    except RuntimeError:  # a user without a home, as in many containers
         return None
     name = hashlib.blake2b(os.fsencode(path.absolute()), digest_size=16).hexdigest()
     return cache / "recordkit" / "index" / f"{name}.rki"
 
 
-def make_places(file: ByteFile, stream: Stream | None) -> RecordIndex:
-    """Go through a file once, and return where its records are.
+def build_index(file: ByteFile, stream: Stream | None) -> RecordIndex:
+    """Build the index of a file.
 
     Args:
-        file: The file; of a plain one on this machine only the headers are read.
-        stream: For all others, what gives its records.
+        file: The file; of a plain local one, only the headers are read.
+        stream: The records of any other file.
 
     Raises:
-        CorruptRecordError: Where the next record starts cannot be told.
+        CorruptRecordError: The start of a record cannot be found.
     """
     fingerprint = Fingerprint.of_bytes(file)
     builder = IndexBuilder()
@@ -200,9 +200,9 @@ def make_places(file: ByteFile, stream: Stream | None) -> RecordIndex:
     for some in lengths:
         builder.add(some)
     data = builder.to_bytes(fingerprint)
-    cache = None if file.local is None else cached(file.local.path)
+    cache = None if file.local is None else cached_index_path(file.local.path)
     if cache is not None and _kept(cache, data):
-        with suppress(ValueError, OSError):  # another process may have put another one there
+        with suppress(ValueError, OSError):  # another process may have replaced it
             return RecordIndex(Index(cache, fingerprint))
     return RecordIndex(Index(data, fingerprint))
 
@@ -212,7 +212,7 @@ def _hops(file: LocalFile) -> Iterator[NDArray[np.uint64]]:
 
 
 def identities(file: LocalFile) -> Iterator[bytes]:
-    """Yield what tells the records of a plain file apart, as `Chunk.identity` does, without reading their payloads."""
+    """Yield the lengths and CRCs of a plain file's records, as `Chunk.identity` does, without reading payloads."""
     for lengths, crcs in _hops_and_crcs(file):
         facts = np.empty(len(lengths), _IDENTITY)
         facts["length"], facts["crc"] = lengths, crcs
@@ -236,7 +236,7 @@ def _hops_and_crcs(file: LocalFile) -> Iterator[tuple[NDArray[np.uint64], NDArra
         if fault:
             before = offset - last - _FRAME
             if record and not _payload_is_sound(file, before, last):
-                # Its payload lacks bytes or has too many, and so the next record is not where the header says.
+                # The payload has too few or too many bytes, so the next record is not where the header says.
                 fault, record, offset = _BAD_PAYLOAD, record - 1, before
             raise corrupt(fault, path=file.name, record=record, offset=offset, checked=False)
         yield lengths, crcs
@@ -246,7 +246,7 @@ def _hops_and_crcs(file: LocalFile) -> Iterator[tuple[NDArray[np.uint64], NDArra
 
 
 def _payload_is_sound(file: LocalFile, offset: int, length: int) -> bool:
-    """Return whether the checksum of one payload is right; it may be larger than memory."""
+    """Return whether the checksum of one payload is right; the payload may be larger than memory."""
     crc, start, end = 0, offset + _HEADER, offset + _HEADER + length
     for at in range(start, end, _STEP):
         piece = file.read_at(at, min(_STEP, end - at))
@@ -261,7 +261,7 @@ def _lengths(stream: Stream | None) -> Iterator[NDArray[np.uint64]]:
 
 
 def _kept(path: Path, data: bytes) -> bool:
-    """Keep an index in the cache, if that can be done."""
+    """Save an index in the cache; return whether that worked."""
     beginning = path.with_name(fitting(".", path.name, f".{os.getpid()}.{threading.get_ident()}"))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

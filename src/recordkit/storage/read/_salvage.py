@@ -1,7 +1,7 @@
-"""Walk: through all of a file, damaged or not. Sound records come out, and facts about what is not sound.
+"""Salvage: walks through a file, damaged or not, and yields its intact records and descriptions of the damage.
 
-What is found behind damage is decided by the core's salvage, a window at a time, so that memory does not grow with the
-file. The rules are written down in docs/format/records.md.
+The core decides what is intact after damage, one window at a time, so that memory does not grow with the file. The
+rules are in docs/format/records.md.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
     from ._contiguous import Source
 
-    _Found: TypeAlias = tuple[int, int, int, bool]  # offset and length, how, nested: as the core has it
-    _Lost: TypeAlias = tuple[int, int, int, int]  # offset and length, what, records before
+    _Found: TypeAlias = tuple[int, int, int, bool]  # offset, length, how, nested: as the core returns it
+    _Lost: TypeAlias = tuple[int, int, int, int]  # offset, length, what, records before
 
 _CHUNK: Final = 1 << 20
 _WINDOW: Final = 1 << 20
-_GIVE_UP: Final = 32 << 20  # a window in which no record starts is not made larger than this
+_GIVE_UP: Final = 32 << 20  # a window without the start of a record grows no larger than this
 _FRAME: Final = 16
 _TORN_HEADER: Final = 1  # faults, as the core numbers them
 _BAD_LENGTH: Final = 2
@@ -49,7 +49,7 @@ _JOINED: Final = ("bad_length", "zeros")
 
 @dataclass(frozen=True)
 class SkippedRecords:
-    """A large record that was checked and not kept: of a `Chunk`, what is known of it.
+    """A large record that was checked and not kept; it offers what callers need of a `Chunk`.
 
     Attributes:
         first_record: Its number.
@@ -80,20 +80,20 @@ def walk(
     nested: bool = False,
     fault: CorruptRecordError | None = None,
 ) -> Iterator[Chunk | Damage]:
-    """Yield every sound record of a file, in chunks, and a `Damage` wherever something is wrong, in file order.
+    """Yield every intact record of a file, in chunks, and a `Damage` wherever something is wrong, in file order.
 
-    Records are numbered by their place in the file: one whose header is sound counts, even if its payload is damaged.
-    No record is given whose payload's checksum is not right.
+    Records are numbered in file order, counting damaged ones whose header is intact. Every record that is yielded has
+    a payload with the right checksum.
 
     Args:
-        file: Where the bytes come from.
-        compression: How they are compressed.
+        file: The file.
+        compression: How it is compressed.
         offset: Where to start in a plain file; must be the start of a record.
         record: The number of the record that starts there.
-        max_record_bytes: Records with longer payloads are passed over, and reported.
-        nested: Whether to give records that stand inside the payload of a damaged one. They may be part of its content
-            rather than records of this file, and are reported in any case.
-        fault: What a reader has met at `offset`, to go on for it: if a second reading is sound, that is reported.
+        max_record_bytes: Records with longer payloads are skipped and reported.
+        nested: Whether to yield records found inside the payload of a damaged one. They may be part of its content
+            rather than records of this file; they are reported in any case.
+        fault: What a reader raised at `offset`; if a second reading is intact, that is reported.
 
     >>> import io
     >>> from recordkit.filesystems import ObjectFile
@@ -119,23 +119,23 @@ def walk(
 def walk_checking(
     file: ByteFile, compression: Compression, *, offset: int = 0, record: int = 0
 ) -> Iterator[Chunk | SkippedRecords | Damage]:
-    """Yield what `walk` does, and in place of a large record what is known of it, so that memory stays flat.
+    """Yield what `walk` does, but a `SkippedRecords` for each large record, so that memory stays flat.
 
-    What a compressed file holds of a damaged record is in memory all the same, unless it claims more than any should.
+    A damaged record of a compressed file is still held in memory, unless it claims to be larger than any should be.
     """
     if compression is None:
         return _Walker(Plain(file), file.name, offset, record, NO_LIMIT, nested=False, pass_large=True).items()
     return _walk_compressed(file, compression, record, most_payload(file.size), nested=False, pass_large=True)
 
 
-# --- Going through them
+# --- Walking
 
 
 class _Walker:
-    """Goes through one source.
+    """Walks through one source.
 
     Attributes:
-        at: Everything before it is done.
+        at: Everything before this offset is done.
         record: The number of the next record.
     """
 
@@ -160,10 +160,10 @@ class _Walker:
         self._pass_large = pass_large
         self._raw = raw
         self._window = _WINDOW
-        self._outer = record  # the number of the damaged record that nested ones stand in
+        self._outer = record  # the number of the damaged record that contains nested ones
 
     def items(self, fault: CorruptRecordError | None = None) -> Iterator[Chunk | SkippedRecords | Damage]:
-        """Yield chunks and damage; of the fault first, if one is known."""
+        """Yield chunks and damage, starting with a fault if one is known."""
         held: Damage | None = None
         for item in self._items(fault):
             if held is not None and isinstance(item, Damage) and _go_on(held, item):
@@ -189,7 +189,7 @@ class _Walker:
             fault = None
 
     def _sound(self) -> Generator[Chunk | SkippedRecords, None, CorruptRecordError | None]:
-        """Give records up to the first fault, and return it."""
+        """Yield records up to the first fault, and return it."""
         reader = records.Reader(
             self._source.opened(self.at),
             path=self._path,
@@ -203,7 +203,7 @@ class _Walker:
             try:
                 chunk = self._next(reader)
             except CorruptRecordError as fault:
-                return fault.with_traceback(None)  # which would keep all alive that was read
+                return fault.with_traceback(None)  # which would keep everything that was read alive
             if chunk is None:
                 return None
             self.at = chunk.file_offset + chunk.nbytes
@@ -221,17 +221,17 @@ class _Walker:
 
     @property
     def _length(self) -> int:
-        """What the next header says."""
+        """The payload length in the next header."""
         return int.from_bytes(self._source.read_at(self.at, 8), "little")
 
     def _large(self, size: int, identity: bytes) -> Chunk | SkippedRecords:
-        """Return a record that was checked a piece at a time: what it may hold is not read before it is known sound."""
+        """Return a record that was checked piece by piece; it is read whole only now that it is known to be intact."""
         if self._pass_large:
             return SkippedRecords(self.record, self.at, size, identity)
         return self._again(self._source.taken(self.at, size), self.at, self.record)
 
     def _too_large(self) -> Damage | None:
-        """Pass over a record that is there and larger than allowed; None if the file ends inside it."""
+        """Skip a record that is larger than allowed; None if the file ends inside it."""
         length = self._length
         if length + _FRAME > self._source.left(self.at):
             return None
@@ -239,7 +239,7 @@ class _Walker:
         return self._left_out(self.at - length - _FRAME, length)
 
     def _salvaged(self, fault: CorruptRecordError) -> Iterator[Chunk | Damage]:
-        """Give what a window behind a fault holds."""
+        """Yield what a window after a fault holds."""
         there, found, lost, decided = self._decided()
         start, self.at = self.at, self.at + decided
         if not there or (found and (found[0][0], found[0][2]) == (0, 0) and not found[0][3]):
@@ -268,7 +268,7 @@ class _Walker:
                         yield from self._chunks(start, inside, self._outer)
 
     def _decided(self) -> tuple[bool, list[_Found], list[_Lost], int]:
-        """Return whether bytes are left, what is decided of a window that is large enough for it, and up to where."""
+        """Enlarge the window until the core decides; return if bytes are left, what it found and lost, and to where."""
         size = self._window
         self._window = _WINDOW
         while True:
@@ -276,7 +276,7 @@ class _Walker:
             there = min(size, left)
             try:
                 found, lost, decided, searched = _core.salvage_at(self._source.read_at, self.at, there, left - there)
-            except BufferError:  # fewer bytes came than there were
+            except BufferError:  # the file became shorter
                 now = self.at + self._source.left(self.at)
                 raise cut_short(self._path, self._source.had, now, record=self.record, offset=self.at) from None
             if decided or not there:
@@ -285,7 +285,7 @@ class _Walker:
                 self._window = size
                 zeros = all_zeros(self._source, self.at, self.at + searched)
                 return True, [], [(0, searched, _LOST.index("zeros" if zeros else "bad_length"), 0)], searched
-            # A record that is longer than the window, and the one behind it, but not much more: memory grows with it.
+            # Room for a record longer than the window and for the one after it, but not more: it all is in memory.
             size = max(2 * size, _WINDOW + self._length) if self._header_is_sound() else 2 * size
 
     def _header_is_sound(self) -> bool:
@@ -310,13 +310,13 @@ class _Walker:
         yield self._counted(self._again(frame, start + offset, self.record))
 
     def _chunks(self, start: int, inside: Iterable[_Found], record: int) -> Iterator[Chunk]:
-        """Give records of a window, numbered from `record` on; those that touch each other together."""
+        """Yield records of a window, numbered from `record` on; adjacent ones share a chunk."""
         for begin, end in _runs(inside):
             yield (chunk := self._again(self._source.read_at(start + begin, end - begin), start + begin, record))
             record += len(chunk)
 
     def _again(self, data: Buffer, offset: int, record: int) -> Chunk:
-        """Return the records of bytes that were found to be sound."""
+        """Parse bytes that were found to be intact records."""
         chunk, fault, _ = _core.scan(data, NO_LIMIT, offset, record)
         if fault or chunk.nbytes != memoryview(data).nbytes:
             raise written_over(self._path)
@@ -372,13 +372,13 @@ def _kind(what: str, length: int) -> str:
 
 
 def _as_lost(lost: _Lost) -> _Found:
-    """What is lost among what is found, to be sorted by offset with it: told from it by a number below 0."""
+    """Return a lost region in the form of a found record, to sort both by offset; a negative `how` marks it."""
     offset, length, what, _ = lost
     return offset, length, -what - 1, False
 
 
 def _runs(inside: Iterable[_Found]) -> Iterator[tuple[int, int]]:
-    """Yield where records that touch each other begin and end, about a chunk of them."""
+    """Yield where runs of adjacent records begin and end, each about a chunk long."""
     begin = end = -1
     for offset, length, _, _ in inside:
         if offset != end or end - begin >= _CHUNK:
@@ -406,39 +406,39 @@ def _walk_compressed(
     nested: bool,
     pass_large: bool = False,
 ) -> Iterator[Chunk | SkippedRecords | Damage]:
-    """Walk through each stretch between gaps. What is lost on either side of a gap is told with the gap."""
+    """Walk through the bytes between gaps. Losses on either side of a gap are reported with the gap."""
     pieces = segments(file, compression, nested=nested)
     start, gap, lost, before = 0, None, record, 0
     while True:
-        stretch = ContiguousBytes(pieces, start)
+        span = ContiguousBytes(pieces, start)
         walker = _Walker(
-            stretch, file.name, start, record, max_record_bytes, nested=nested, pass_large=pass_large, raw=True
+            span, file.name, start, record, max_record_bytes, nested=nested, pass_large=pass_large, raw=True
         )
         tail, torn = 0, None
         for item in walker.items():
             loss = item if isinstance(item, Damage) and item.kind in _LOSSES else None
             if gap is not None:
-                behind = loss.length if loss is not None and loss.offset == start else 0
-                yield _gap_damage(file.name, gap, lost, before + behind)
+                after = loss.length if loss is not None and loss.offset == start else 0
+                yield _gap_damage(file.name, gap, lost, before + after)
                 gap = None
-                if behind:
+                if after:
                     continue
-            if loss is not None and stretch.gap is not None and loss.offset + loss.length == stretch.end:
+            if loss is not None and span.gap is not None and loss.offset + loss.length == span.end:
                 tail, torn = loss.length, loss.record
             else:
                 yield item
         if gap is not None:
             yield _gap_damage(file.name, gap, lost, before)
-        if stretch.gap is None:
+        if span.gap is None:
             file.check_not_truncated()
             return
-        gap, before = stretch.gap, tail
+        gap, before = span.gap, tail
         lost = walker.record if torn is None else torn
-        record, start = _behind(file, compression, gap, walker.record, stretch.end)
+        record, start = _after_gap(file, compression, gap, walker.record, span.end)
 
 
-def _behind(file: ByteFile, compression: Compression, gap: Gap, record: int, start: int) -> tuple[int, int]:
-    """Return the number of the first record behind a gap, and its place: as the headers of our members tell them."""
+def _after_gap(file: ByteFile, compression: Compression, gap: Gap, record: int, start: int) -> tuple[int, int]:
+    """Return the number and offset of the first record after a gap, from the headers of our members."""
     members = codec_of(compression).members(file)
     for member in members or ():
         if member.offset == gap.offset + gap.length and member.first_record >= record:

@@ -1,7 +1,7 @@
-"""Streams: the records of a file from front to back, a chunk at a time, for many threads at once.
+"""Streams: read the records of a file from front to back, a chunk at a time, from many threads at once.
 
-`records.Reader` is one: of bytes that are plain, or that come out of a decompressor one after the other. Here are the
-others. All of them give chunks whose `first_record` tells their order, and None at the end.
+`records.Reader` is one, for plain bytes and for the output of a decompressor. The others are here. All of them return
+chunks, whose `first_record` gives their order, and None at the end.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from recordkit.records import Chunk
 
 _TOO_LARGE = 5  # a fault, as the core numbers them
-_PIECE = 1 << 20  # read at once: what is read is in memory twice
-_GROUP_BYTES = 4 << 20  # of uncompressed records: several members, so that few batches lie across two chunks
+_PIECE = 1 << 20  # read at once: it is in memory twice
+_GROUP_BYTES = 4 << 20  # uncompressed; several members, so that few batches cross a chunk
 
 
 class Stream(Protocol):
@@ -41,19 +41,19 @@ class Stream(Protocol):
         ...
 
     def read(self, records: int | None = None) -> Chunk | None:
-        """Return the next chunk, of about so many records, or None at the end."""
+        """Return the next chunk, of about `records` records, or None at the end."""
         ...
 
 
 class Sequential:
-    """The bytes of a file from a place on, as `readinto` gives them."""
+    """The bytes of a file from an offset on, as a file object."""
 
     def __init__(self, file: ByteFile, offset: int = 0) -> None:
         self._file = file
         self._at = offset
 
     def readinto(self, buffer: Any) -> int:
-        """Put the next bytes into the buffer, and say how many; 0 only at the end."""
+        """Put the next bytes into the buffer, and return how many; 0 only at the end."""
         view = memoryview(buffer).cast("B")
         piece = self._file.read_at(self._at, min(len(view), _PIECE))
         view[: len(piece)] = piece
@@ -64,11 +64,11 @@ class Sequential:
 
 
 class MemberStream:
-    """The records of a gzip file of ours; each thread decompresses members of its own.
+    """The records of a gzip file that recordkit wrote; each thread decompresses its own members.
 
     Args:
         file: The gzip file.
-        members: Of the file, from the first to read on.
+        members: Its members, from the first one to read.
         max_record_bytes: Payloads longer than this are refused.
     """
 
@@ -91,7 +91,7 @@ class MemberStream:
         """Return the records of the next members, or None at the end.
 
         Raises:
-            CorruptRecordError: A member or a record in it is not sound. Those before it were given first.
+            CorruptRecordError: A member or a record in it is damaged. Earlier records were returned first.
         """
         if self.failure is not None:
             raise self.failure
@@ -101,7 +101,7 @@ class MemberStream:
             return None
         pieces: list[bytes | bytearray] = []
         for member in group:
-            if member.raw_bytes > self._limit + _GROUP_BYTES:  # more than the one that ends it may have
+            if member.raw_bytes > self._limit + _GROUP_BYTES:  # more than a member with one allowed record has
                 error = corrupt(_TOO_LARGE, path=self._file.name, record=member.first_record, offset=member.raw_offset)
                 self._fail(error, given=bool(pieces))
                 break
@@ -141,7 +141,7 @@ class MemberStream:
         return chunk
 
     def _miscounted(self, chunk: Chunk, group: Sequence[Member]) -> Chunk:
-        """Fail at the first member that does not hold as many records as its header says; return those before it."""
+        """Fail at the first member whose record count differs from its header; return the records before it."""
         start = 0
         for member in group:
             end = int(np.searchsorted(chunk.offsets, np.uint64(member.raw_offset + member.raw_bytes)))
@@ -159,7 +159,7 @@ class MemberStream:
         return _damaged(self._file.name, member, words)
 
     def _fail(self, error: CorruptRecordError, *, given: bool) -> None:
-        """Raise the error, at the next call if there are records to give first."""
+        """Raise the error, or keep it for the next call if there are records to return first."""
         with self._lock:
             if self.failure is None or (error.record or 0) < (self.failure.record or 0):
                 self.failure = error
@@ -185,14 +185,14 @@ def _damaged(path: str, member: Member, words: str) -> CorruptRecordError:
 
 
 class SkippingStream:
-    """The sound records of a file that may be damaged; what is wrong is told, and passed over.
+    """The intact records of a file that may be damaged; damage is reported and skipped.
 
-    One thread reads at a time: where the next record is shows only when the one before it was looked at.
+    One thread reads at a time: the start of a record is known only after the record before it was read.
 
     Args:
         stream: Read until it fails.
-        file: Where the records behind the damage are found.
-        tell: Is given every damage; may raise to end the reading.
+        file: Where to find the records after the damage.
+        tell: Called with each damage; may raise to stop reading.
     """
 
     def __init__(
@@ -219,7 +219,7 @@ class SkippingStream:
         return self._next
 
     def read(self, records: int | None = None) -> Chunk | None:
-        """Return the next sound records, or None at the end."""
+        """Return the next intact records, or None at the end."""
         with self._lock:
             chunk = self._read(records)
             if chunk is not None:
@@ -233,8 +233,8 @@ class SkippingStream:
             except CorruptRecordError as error:
                 if error.kind in CHANGED:
                     raise
-                self._stream = None  # it may hold all that it has read of a large record
-                self._walk = self._behind(error.with_traceback(None))
+                self._stream = None  # it may hold most of a large record
+                self._walk = self._from(error.with_traceback(None))
         for found in self._walk:
             if isinstance(found, Damage):
                 self._next = max(self._next, found.next_record)
@@ -243,11 +243,11 @@ class SkippingStream:
                 return found
         return None
 
-    def _behind(self, error: CorruptRecordError) -> Iterator[Chunk | Damage]:
-        """Go on with the record that is not sound."""
+    def _from(self, error: CorruptRecordError) -> Iterator[Chunk | Damage]:
+        """Continue at the damaged record."""
         local = self._file.local
         if self._compression is not None and local is not None and not local.is_as_opened():
-            raise written_over(self._file.name)  # what follows is read from the start once more
+            raise written_over(self._file.name)  # the rest is found by reading from the start again
         if self._compression is None:
             offset, record = error.offset or 0, error.record or 0
             found = walk(self._file, None, offset=offset, record=record, max_record_bytes=self._limit, fault=error)
@@ -256,7 +256,7 @@ class SkippingStream:
         return self._without(self._next, found)
 
     def _without(self, records: int, found: Iterator[Chunk | Damage]) -> Iterator[Chunk | Damage]:
-        """Leave out the records that were given already, or not asked for."""
+        """Drop the records that were returned already, or not requested."""
         for item in found:
             if not isinstance(item, Damage) and item.first_record < records:
                 item = item.slice(records - item.first_record, len(item))

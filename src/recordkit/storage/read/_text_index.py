@@ -1,6 +1,6 @@
-"""Text indexes: the files that DALI and vahidk/tfrecord keep beside records. A line a record: its offset and size.
+"""Text indexes: the index files of DALI and vahidk/tfrecord, with a line per record: its offset and size.
 
-They name no file, and carry no checksum, so that they are held against the file's headers before they are used.
+They name no file and have no checksum, so they are compared with the file's headers before they are used.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ def write_text_index(
 
     Args:
         path: The file of records.
-        index: Where to write it; by default beside the file, with `.idx` behind its name.
-        overwrite: Replace one that is there.
+        index: Where to write it; by default next to the file, as its name with `.idx` appended.
+        overwrite: Replace an existing index.
 
     Raises:
-        StorageError: The file is compressed, or the index is there already.
+        StorageError: The file is compressed, or the index exists.
 
     >>> import tempfile, recordkit as rk
     >>> path = tempfile.mkdtemp() + "/a.tfrecord"
@@ -62,18 +62,18 @@ def write_text_index(
 def read_text_index(
     path: str | os.PathLike[str], index: str | os.PathLike[str]
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Return the offsets and sizes of records that a text index tells, all of them found to be true of the file.
+    """Return the offsets and sizes in a text index, after checking all of them against the file.
 
     Raises:
-        StorageError: It is no text index, or one of another file.
+        StorageError: It is not a text index, or it belongs to another file.
     """
     where = Path(given_path(index))
     starts, sizes = RecordFile(LocalFile(Path(given_path(path)))).places()
     try:
         data = read_small(where, (len(starts) + 1) * _LINE_BYTES)
         numbers = np.loadtxt(io.BytesIO(data), np.uint64, ndmin=2) if data.strip() else np.empty((0, 2), np.uint64)
-    except FormatMismatch as unlike:
-        message = f"{index}: not the index of {path}, which has {len(starts):,} records: {unlike}"
+    except FormatMismatch as mismatch:
+        message = f"{index}: not the index of {path}, which has {len(starts):,} records: {mismatch}"
         raise StorageError(message, path=str(index)) from None
     except ValueError as error:
         message = f"{index}: this is no text index: {error}\n  Expected two numbers a line: a record's offset and size."

@@ -8,7 +8,7 @@ import numpy as np
 
 from recordkit.filesystems import TOO_MANY_CODES
 from recordkit.storage.format import BLOCK, Fingerprint, Index
-from recordkit.storage.read import Damage, beside, check_fits
+from recordkit.storage.read import Damage, check_fits, index_path
 from recordkit.storage.staging import lacks_side_files
 
 from ._check import FactsCheck
@@ -49,7 +49,7 @@ class IndexCheck(FactsCheck):
         local = file.file.local
         if local is None:
             return None
-        path = beside(local.path)
+        path = index_path(local.path)
         try:
             fingerprint = Fingerprint.of_bytes(file.file)
             check_fits(Index(path, fingerprint), fingerprint.size, file.compression)
