@@ -1,4 +1,4 @@
-"""Codecs: plain files, gzip and ZLIB, one object each, in one table. TensorFlow reads no fourth one."""
+"""Codecs: plain files, gzip and ZLIB, one object each, in one table. TensorFlow reads no others."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _MAGIC: Final = b"\x1f\x8b\x08"
 
 
 class Codec:
-    """Plain files. The classes below say what compressed ones do differently.
+    """Plain files. The subclasses override what compressed files do differently.
 
     Attributes:
         name: What the user passes as `compression=`, and a manifest keeps.
         suffix: What follows `.tfrecord` in the names of shards.
         appendable: Whether bytes can follow the end of such a file.
-        in_members: Whether blocks of records are compressed one by one, so that each can be found and read alone.
-        has_magic: Whether the first bytes are proof enough.
+        in_members: Whether blocks of records are compressed separately, so that each can be found and read alone.
+        has_magic: Whether the first bytes are enough proof.
     """
 
     name: Compression = None
@@ -64,7 +64,7 @@ class Codec:
         raise NotImplementedError
 
     def stream(self, level: int) -> ZlibStream | None:
-        """Return what compresses a whole file as one stream; None if blocks are written by themselves."""
+        """Return a compressor for a whole file as one stream; None if blocks are written separately."""
         return None
 
     def peek(self, file: ByteFile, most: int) -> tuple[bytes, Literal["end", "more", "error"]]:
@@ -90,7 +90,7 @@ class Codec:
 
 
 class Gzip(Codec):
-    """gzip, written as many members that say their size, so that they can be found without being inflated."""
+    """gzip, written as members that give their sizes, so that they can be found without decompressing."""
 
     name: Compression = "gzip"
     suffix = ".gz"
@@ -112,7 +112,7 @@ class Gzip(Codec):
 
 
 class Zlib(Codec):
-    """ZLIB: one stream a file, for TensorFlow reads no second one."""
+    """ZLIB: one stream per file, since TensorFlow reads no second one."""
 
     name: Compression = "zlib"
     appendable = False
@@ -126,7 +126,7 @@ class Zlib(Codec):
         return method & 0x0F == 8 and method >> 4 <= 7 and (method << 8 | flags) % 31 == 0 and not flags & 0x20
 
     def stream(self, level: int) -> ZlibStream:
-        """Return what compresses a whole file."""
+        """Return a compressor for a whole file."""
         return ZlibStream(level)
 
 

@@ -1,4 +1,4 @@
-"""Envelopes: the headers and checksums that gzip (RFC 1952) and zlib (RFC 1950) put around a deflate stream."""
+"""Containers: the headers and checksums that gzip (RFC 1952) and zlib (RFC 1950) put around a deflate stream."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ Zipped = Literal["gzip", "zlib"]
 
 
 class NeedMoreBytes(Exception):  # noqa: N818 - it never leaves the package
-    """A header goes on behind the bytes that were given."""
+    """The header is longer than the bytes that were passed."""
 
 
 def gzip_header_bytes(data: Buffer) -> int:
     """Return the size of the gzip header that `data` starts with.
 
     Raises:
-        ValueError: It is none, or damaged.
-        Short: It goes on behind `data`.
+        ValueError: There is no header, or it is damaged.
+        NeedMoreBytes: It is longer than `data`.
 
     >>> import gzip
     >>> gzip_header_bytes(gzip.compress(b""))
@@ -39,10 +39,10 @@ def gzip_header_bytes(data: Buffer) -> int:
         raise ValueError(message)
     if len(head) < 10:
         raise NeedMoreBytes
-    return _behind_options(bytes(data), head[3]) if head[3] & ~1 else 10
+    return _after_options(bytes(data), head[3]) if head[3] & ~1 else 10
 
 
-def _behind_options(data: bytes, flags: int) -> int:
+def _after_options(data: bytes, flags: int) -> int:
     """Where the header ends: an extra field (4), a name (8), a comment (16), a checksum of all these (2)."""
     at = 10
     if flags & 4:
@@ -76,7 +76,7 @@ def zlib_header_bytes(data: Buffer) -> int:
 
 
 class _Checksums(Protocol):
-    """What is used of zlib, or of the package `deflate`."""
+    """What this module uses of zlib, or of the package `deflate`."""
 
     def crc32(self, data: Buffer, value: int, /) -> int: ...
 
@@ -85,7 +85,7 @@ class _Checksums(Protocol):
 
 @dataclass(frozen=True)
 class Container:
-    """What differs between gzip and zlib: what stands before and behind the stream."""
+    """What differs between gzip and zlib: the header before the stream and the trailer after it."""
 
     header_bytes: Callable[[Buffer], int]
     checksum: Callable[[Buffer, int], int]
@@ -96,7 +96,7 @@ class Container:
 
 @cache
 def container_of(compression: Zipped) -> Container:
-    """Return the envelope of gzip or of zlib, with the fastest checksum there is.
+    """Return the container of gzip or zlib, with the fastest checksum there is.
 
     >>> container_of("zlib").trailer(container_of("zlib").checksum(b"abc", 1), 3).hex()
     '024d0127'

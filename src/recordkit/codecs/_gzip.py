@@ -1,7 +1,7 @@
 """Compression of shards: gzip in members that can be found and read one by one, zlib as a single stream.
 
 Nothing here knows files or records; members are made of bytes that the caller has cut between records.
-The members are written down in docs/format/gzip.md, the choice of library in docs/decisions/0004-gzip-library.md.
+The format of members is in docs/format/gzip.md, the choice of library in docs/decisions/0004-gzip-library.md.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _MOST_PER_BYTE: Final = 1032  # deflate cannot make more than this of one byte
 
 
 class _Deflate(Protocol):
-    """What is used of the package `deflate`."""
+    """What this module uses of the package `deflate`."""
 
     __version__: str
 
@@ -80,13 +80,13 @@ def library_name(compression: Literal["gzip", "zlib"] = "gzip") -> str:
 
 @dataclass(frozen=True)
 class MemberHeader:
-    """What a member says of itself.
+    """The header of a member.
 
     Attributes:
-        header_bytes: The size of its header; the deflate stream starts behind it.
+        header_bytes: The size of its header; the deflate stream follows it.
         member_bytes: The size of the whole member, from its first byte to the next member's.
-        raw_bytes: The size of what it decompresses to.
-        records: How many records that is.
+        raw_bytes: Its size when decompressed.
+        records: How many records it holds.
     """
 
     header_bytes: int
@@ -96,14 +96,14 @@ class MemberHeader:
 
 
 def compress_member(raw: Buffer | Sequence[Buffer], records: int, level: int) -> bytes:
-    """Return one gzip member that holds `raw` and says in its header how large it is.
+    """Return one gzip member that holds `raw` and gives its size in its header.
 
     Equal arguments give equal bytes, from any thread, as long as `library_name()` is the same. Where the package
-    `deflate` is missing, Python's own zlib is used: the members are as sound, but other bytes, and made more slowly.
+    `deflate` is missing, Python's own zlib is used: the members are as good, but differ in bytes and take longer.
 
     Args:
-        raw: Framed records, whole ones; one buffer, or a list or tuple of several that belong together.
-        records: How many they are.
+        raw: Complete framed records: one buffer, or a list or tuple of several that belong together.
+        records: How many records.
         level: 0 (stored) to 9.
 
     >>> member = compress_member([b"one", b"two"], records=2, level=6)
@@ -148,10 +148,10 @@ def _with_zlib(pieces: Sequence[Buffer], level: int) -> tuple[list[bytes], int]:
 
 
 def read_member_header(data: Buffer) -> MemberHeader | None:
-    """Return what the member at the start of `data` says of itself, or None if it is not one of ours.
+    """Return the header of the member at the start of `data`, or None if recordkit did not write it.
 
-    Foreign members, bytes that are no gzip at all and headers cut short give None. The numbers are hints for finding
-    the next member and for making room; whether a member is sound is told by its checksum and those of its records.
+    Other gzip members, bytes that are not gzip and truncated headers give None. The numbers are hints for finding the
+    next member and for allocating memory; only checksums show whether a member is intact.
 
     Args:
         data: The start of a member; its header is enough.
@@ -180,13 +180,13 @@ def read_member_header(data: Buffer) -> MemberHeader | None:
 
 
 def _checked(header: MemberHeader) -> MemberHeader | None:
-    """The header if its numbers are possible: then stepping on moves forward, and no few bytes ask for much memory."""
+    """Return the header if its numbers are possible: steps go forward, and few bytes cannot claim much memory."""
     body_bytes = header.member_bytes - header.header_bytes - _TRAILER.size
     return header if body_bytes > 0 and header.raw_bytes <= body_bytes * _MOST_PER_BYTE else None
 
 
 def iter_member_headers(data: Buffer) -> Iterator[tuple[int, MemberHeader]]:
-    """Yield the offset and header of each whole member of `data`, up to the first that is foreign or cut short.
+    """Yield the offset and header of each complete member of `data`, up to the first foreign or truncated one.
 
     >>> shard = compress_member(b"one", 1, 0) + compress_member(b"two", 1, 0)
     >>> [offset for offset, _ in iter_member_headers(shard)], len(shard)
@@ -199,10 +199,10 @@ def iter_member_headers(data: Buffer) -> Iterator[tuple[int, MemberHeader]]:
 
 
 class ZlibStream:
-    """Compresses one file as one zlib stream: TensorFlow reads no further than the first.
+    """Compresses one file as one zlib stream, since TensorFlow reads only the first.
 
-    Made by Python's own zlib, since libdeflate takes only whole buffers. Equal bytes in give equal bytes out, however
-    they are cut, as long as `library_name("zlib")` is the same.
+    Python's own zlib does it, since libdeflate takes only whole buffers. Equal input gives equal output, however it is
+    split, as long as `library_name("zlib")` is the same.
 
     >>> stream = ZlibStream(6)
     >>> data = stream.compress(b"one") + stream.compress(b"two") + stream.finish()
@@ -217,7 +217,7 @@ class ZlibStream:
         self._stream = zlib.compressobj(level)
 
     def compress(self, raw: Buffer) -> bytes:
-        """Return the bytes that are ready to be written; often none."""
+        """Return the bytes that are ready to be written; often there are none."""
         return self._stream.compress(raw)
 
     def finish(self) -> bytes:
@@ -232,15 +232,15 @@ _SIGNATURES: Final = re.compile(
     re.DOTALL,
 )
 _SAMPLE: Final = 1 << 16
-_TOO_SHORT: Final = 1 << 12  # what a short payload compresses to alone says little: it may resemble its neighbours
+_TOO_SHORT: Final = 1 << 12  # how well a short payload compresses alone says little: it may resemble its neighbours
 _HARDLY_SMALLER: Final = 0.97
 
 
 def looks_compressed(payload_sample: bytes) -> bool:
     r"""Return whether compressing payloads like this one is likely to gain nothing.
 
-    That is so if most of it follows the signature of a compressed format, or if its middle hardly shrinks. It is a
-    guess from one payload, for a hint to people.
+    It is, if most of it follows the signature of a compressed format, or if its middle hardly shrinks. This is a guess
+    from one payload, used for a hint.
 
     >>> looks_compressed(b"\n\x05image" + b"\x89PNG\r\n\x1a\n" + b"pixels" * 100)
     True

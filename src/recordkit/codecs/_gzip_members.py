@@ -1,4 +1,4 @@
-"""Members: the parts of a gzip shard of ours, each of which can be found and read without the others.
+"""Members: the parts of a gzip shard that recordkit wrote. Each can be found and read without the others.
 
 Their headers are written down in docs/format/gzip.md.
 """
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
     from ._gzip import MemberHeader
 
-_HEADER_BYTES: Final = 40  # of a member that we wrote
+_HEADER_BYTES: Final = 40  # of a member that recordkit wrote
 _TRAILER: Final = struct.Struct("<II")
-_ROOM: Final = 1 << 26  # made on the word of a header; more only as bytes come
+_ROOM: Final = 1 << 26  # allocated because a header says so; more only as bytes arrive
 
 
 class _Libdeflate(Protocol):
-    """What is used of the package `deflate`. It works without the GIL."""
+    """What this module uses of the package `deflate`. It releases the GIL."""
 
     DeflateError: type[Exception]
 
@@ -37,14 +37,14 @@ class _Libdeflate(Protocol):
 
 @dataclass(frozen=True)
 class Member:
-    """Where a member stands, and what it holds.
+    """Where a member is, and what it holds.
 
     Attributes:
         offset: Where it starts in the file.
         file_bytes: Its size there.
-        raw_offset: Where its content starts in that of the whole file.
+        raw_offset: Where its content starts, uncompressed.
         raw_bytes: The size of its content.
-        first_record: How many records stand before it.
+        first_record: How many records are before it.
         records: How many it holds.
     """
 
@@ -57,10 +57,9 @@ class Member:
 
 
 def members_of(file: ByteFile) -> tuple[Member, ...] | None:
-    """Return the members of a file of ours, had by hopping over their headers; None if it is not wholly made of them.
+    """List the gzip members recordkit wrote, from their headers alone; None if there are others.
 
-    The numbers are those that the headers tell, with the sizes confirmed by the members' ends; that the content is
-    sound shows only when it is read.
+    Sizes are confirmed by the members' trailers. Whether the content is intact shows only when it is read.
 
     >>> import io
     >>> from recordkit.filesystems import ObjectFile
@@ -85,13 +84,13 @@ def members_of(file: ByteFile) -> tuple[Member, ...] | None:
 
 
 def inflate_member(data: Buffer, header: MemberHeader | None = None) -> bytearray | bytes:
-    """Return the content of one member of ours.
+    """Return the content of one member that recordkit wrote.
 
-    Room is made for what the header claims only up to 64 MiB; beyond that memory grows with what is decompressed.
+    Memory is allocated as the header says up to 64 MiB; beyond that it grows with what is decompressed.
 
     Args:
         data: The member, from its first byte to its last.
-        header: What `read_member_header` says of it, if it was asked already.
+        header: Its header, if it was read already.
 
     Raises:
         ValueError: It is damaged; the text says how, and not where.
@@ -107,7 +106,7 @@ def inflate_member(data: Buffer, header: MemberHeader | None = None) -> bytearra
     body = view[header.header_bytes : -_TRAILER.size]
     library = cast("_Libdeflate | None", _gzip._libdeflate())
     raw: bytearray | bytes
-    # Asked for nothing, libdeflate looks at nothing.
+    # Asked for no bytes, libdeflate checks nothing.
     if library is not None and 0 < header.raw_bytes <= _ROOM:
         raw, crc = _with_libdeflate(library, body, header.raw_bytes)
     else:

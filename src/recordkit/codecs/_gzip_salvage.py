@@ -1,11 +1,11 @@
-"""Segments: what can still be decompressed of a damaged gzip or zlib file, and where the gaps are.
+"""Segments: decompresses what is left of a damaged gzip or zlib file, and says where the gaps are.
 
-What a damaged member gives before the place where it fails is given too, so nothing here is to be believed
-without the checksums of the records in it.
+A damaged member still gives the bytes before the damage, so trust these bytes only if the checksums of their records
+are right.
 
-A gzip file that is the payload of a record often stands in the file as it is, since it does not get smaller. In a sound
-member it is never looked at. In a damaged one it cannot always be told from a member that damage has moved there: what
-is done then is said at `segments`, and in docs/format/gzip.md.
+A gzip file that is the payload of a record is often stored as it is, since it gets no smaller. Inside an intact member
+nobody looks for it. Inside a damaged one, it can look like a member that the damage has moved there; `segments` and
+docs/format/gzip.md say what happens then.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ if TYPE_CHECKING:
 _PIECE: Final = 1 << 20
 _MAGIC: Final = b"\x1f\x8b\x08"
 _OUR_HEADER: Final = 40
-_COST: Final = 256  # of trying a place, where 16 bytes decompressed cost 1
-_MANY: Final = 10_000  # troubles, and members tried to their ends
-_TRIED: Final = 1 << 14  # bytes of a file that are looked at to see whether a member starts there
-_ENOUGH: Final = 1 << 12  # bytes decompressed without fault that chance does not make
+_COST: Final = 256  # of trying an offset; 16 decompressed bytes cost 1
+_MANY: Final = 10_000  # errors, and members that are decompressed to their ends
+_TRIED: Final = 1 << 14  # bytes that decide whether a member starts at an offset
+_ENOUGH: Final = 1 << 12  # more decompressed bytes without an error than chance can explain
 _FEXTRA: Final = 4
 _MAYBE: Final = "; what follows stands inside the damaged gzip data and may be part of its content"
 
 
 @dataclass(frozen=True)
 class Gap:
-    """Bytes of a compressed file that could not be used; possibly none, where only the content has a gap.
+    """Bytes of a compressed file that could not be used; possibly none, if only the content has a gap.
 
     Attributes:
         offset: Where they start in the file.
-        length: How many they are.
+        length: How many there are.
         kind: One word, such as `"gzip_damaged"`.
         words: What is wrong, for people.
     """
@@ -56,18 +56,18 @@ class Gap:
 
 
 def segments(file: ByteFile, compression: Zipped, *, nested: bool = True) -> Iterator[bytes | Gap]:
-    """Yield what a file decompresses to, in pieces of up to 1 MiB, with a `Gap` wherever they do not join.
+    """Yield the decompressed bytes of a file, in pieces of up to 1 MiB, with a `Gap` wherever they do not join.
 
-    After damage it goes on with the next gzip member that can be found; zlib has none. In a file of ours the bytes on
-    either side of a gap are cut between records, but for those that a damaged member gave. The work is bounded by a
-    multiple of the file's size, whatever is in it.
+    After damage it continues with the next gzip member that it can find; zlib has none. In a file that recordkit
+    wrote, gaps start and end between records, except where a damaged member gave some bytes. The work is at most a
+    multiple of the file's size, whatever the file holds.
 
     Args:
-        file: Where the bytes come from.
-        compression: How they are compressed.
-        nested: Whether to give members that stand inside a damaged one and look like its content: neither a member nor
-            the end of the file follows, or all but the checksum of the damaged one is right. With them every member
-            that is whole is given; without, no gzip file of a payload that is. The gap before them says so.
+        file: The file.
+        compression: How it is compressed.
+        nested: Whether to yield members that are inside a damaged one and look like its content: neither a member nor
+            the end of the file follows, or only the checksum of the damaged one is wrong. If True, every intact member
+            is found; if False, no gzip file that is a payload is taken for one. The gap before them says so.
 
     >>> import gzip, io
     >>> from recordkit.filesystems import ObjectFile
@@ -81,17 +81,17 @@ def segments(file: ByteFile, compression: Zipped, *, nested: bool = True) -> Ite
     at: int | None = 0
     while at is not None:
         inflater = Inflater(file, compression, at, library=fastest())
-        trouble = yield from _run(inflater)
-        if trouble is None:
+        error = yield from _run(inflater)
+        if error is None:
             return
-        at = search.behind(trouble, inflater) if compression == "gzip" else None
-        gap = _gap(file, trouble, compression, file.size if at is None else at)
+        at = search.next_member(error, inflater) if compression == "gzip" else None
+        gap = _gap(file, error, compression, file.size if at is None else at)
         yield replace(gap, words=gap.words + _MAYBE) if search.inside else gap
 
 
 def _run(inflater: Inflater) -> Generator[bytes, None, InflateError | None]:
-    """Yield all that it gives, and return what stopped it."""
-    pieces, size, trouble = [], 0, None
+    """Yield all bytes up to an error, and return that error."""
+    pieces, size, error = [], 0, None
     try:
         while piece := inflater.step(_PIECE - size):
             pieces.append(piece)
@@ -100,27 +100,27 @@ def _run(inflater: Inflater) -> Generator[bytes, None, InflateError | None]:
                 yield b"".join(pieces)
                 pieces, size = [], 0
     except InflateError as found:
-        trouble = found
+        error = found
     if pieces:
         yield b"".join(pieces)
-    return trouble
+    return error
 
 
-def _gap(file: ByteFile, trouble: InflateError, compression: Zipped, end: int) -> Gap:
-    start = min(trouble.at, end)
-    if trouble.fault is Fault.TRAILING and all_zeros(file, start, end):
-        trouble = InflateError(compression, Fault.ZEROS, start, start)
-    return Gap(start, end - start, trouble.kind, trouble.words)
+def _gap(file: ByteFile, error: InflateError, compression: Zipped, end: int) -> Gap:
+    start = min(error.at, end)
+    if error.fault is Fault.TRAILING and all_zeros(file, start, end):
+        error = InflateError(compression, Fault.ZEROS, start, start)
+    return Gap(start, end - start, error.kind, error.words)
 
 
 class _Search:
-    """Looks for members behind damage, and inside what is damaged.
+    """Looks for members after damage, and inside what is damaged.
 
-    A hostile file may be all starts of members that come to nothing. So going back, trying places and finding trouble
-    are free only up to a bound, behind which places are passed over.
+    A hostile file may consist of starts of members that lead nowhere. So there is a limit on going back, on trying
+    offsets and on errors; beyond it, offsets are skipped.
 
     Attributes:
-        inside: Whether what was found last may be part of the content of the damaged member.
+        inside: Whether the last member found may be part of the content of the damaged one.
     """
 
     def __init__(self, file: ByteFile, *, nested: bool) -> None:
@@ -130,40 +130,40 @@ class _Search:
         self._nested = nested
         self._back_left = 2 * self._size + _PIECE
         self._tries_left = 4 * self._size + _PIECE
-        self._troubles_left = _MANY
+        self._errors_left = _MANY
 
-    def behind(self, trouble: InflateError, inflater: Inflater) -> int | None:
+    def next_member(self, error: InflateError, inflater: Inflater) -> int | None:
         """Return where the next member starts; None if there is no more."""
         self.inside = False
-        self._troubles_left -= 1
-        least = trouble.start + (1 if self._troubles_left > 0 else _TRIED)
-        ours = self._only_ours(trouble)
-        if not self._nested and self._is_all_there(trouble, inflater):
-            return self._found(max(least, trouble.at), trouble.at, ours=ours)
-        # The end that a member tells is not gone to at once: damage may have brought another one's start there. But up
-        # to there members may be content, and none is looked for behind it.
-        told = self._end(trouble.start)
-        if told is None or told < least:
-            return self._found(max(least, self._from(trouble)), trouble.at, ours=ours, torn=ours)
-        found = self._found(max(least, self._from(trouble)), told, ours=ours, end=told)
-        return told if found is None and told < self._size else found
+        self._errors_left -= 1
+        least = error.start + (1 if self._errors_left > 0 else _TRIED)
+        ours = self._only_ours(error)
+        if not self._nested and self._is_all_there(error, inflater):
+            return self._found(max(least, error.at), error.at, ours=ours)
+        # Do not jump to the end that the header gives: damage may have moved another member's start there. But members
+        # up to that end may be content, and the search stops there.
+        claimed = self._end(error.start)
+        if claimed is None or claimed < least:
+            return self._found(max(least, self._from(error)), error.at, ours=ours, torn=ours)
+        found = self._found(max(least, self._from(error)), claimed, ours=ours, end=claimed)
+        return claimed if found is None and claimed < self._size else found
 
-    def _only_ours(self, trouble: InflateError) -> bool:
-        """Whether to look for members of ours only, so that a gzip file in a payload of theirs is not taken for one."""
-        head = self._file.read_at(trouble.start, 4)
+    def _only_ours(self, error: InflateError) -> bool:
+        """Whether to accept only members that recordkit wrote, so that a gzip payload is not taken for one."""
+        head = self._file.read_at(error.start, 4)
         if head.startswith(_MAGIC) and not head[-1] & _FEXTRA:
             return False
-        return self._header(trouble.start) is not None or self._header(0) is not None
+        return self._header(error.start) is not None or self._header(0) is not None
 
-    def _is_all_there(self, trouble: InflateError, inflater: Inflater) -> bool:
-        """Whether a member with a wrong checksum has the right size and end: hardly was another one moved into it."""
-        if trouble.fault is not Fault.CHECKSUM:
+    def _is_all_there(self, error: InflateError, inflater: Inflater) -> bool:
+        """Whether a member with a wrong checksum has the right size and end, so that no other one was moved into it."""
+        if error.fault is not Fault.CHECKSUM:
             return False
-        behind = self._file.read_at(trouble.at + 4, 4 + len(_MAGIC))
-        return behind[:4] == struct.pack("<I", inflater._given & 0xFFFFFFFF) and behind[4:] in (b"", _MAGIC)
+        after = self._file.read_at(error.at + 4, 4 + len(_MAGIC))
+        return after[:4] == struct.pack("<I", inflater._given & 0xFFFFFFFF) and after[4:] in (b"", _MAGIC)
 
     def _end(self, start: int) -> int | None:
-        """Where a member of ours ends, if that is the end of the file or the start of another one."""
+        """Where a member that recordkit wrote ends, if the file ends or another one starts there."""
         header = self._header(start)
         if header is None:
             return None
@@ -173,22 +173,22 @@ class _Search:
     def _header(self, start: int) -> MemberHeader | None:
         return read_member_header(self._file.read_at(start, _OUR_HEADER)) if start < self._size else None
 
-    def _from(self, trouble: InflateError) -> int:
-        """Where to look: from before the place of trouble on, for what led there may be the next member already.
+    def _from(self, error: InflateError) -> int:
+        """Where to start looking: before the error, since the bytes that led to it may belong to the next member.
 
-        Most codes of deflate mean something wherever one starts to read, so damage may show tens of KiB behind it; in
-        stored blocks, which may be anything, it shows only at the end of the member.
+        Nearly any bits are valid deflate codes, so damage may show only tens of KiB later; in stored blocks it shows
+        only at the end of the member.
         """
-        back = trouble.at - trouble.start
+        back = error.at - error.start
         if back > self._back_left:
-            return trouble.at
+            return error.at
         self._back_left -= back
-        return trouble.start
+        return error.start
 
     def _found(self, at: int, sure: int, *, ours: bool, torn: bool = False, end: int | None = None) -> int | None:
         """Return where the first member from `at` on, and before `end`, starts.
 
-        Before `sure` it must be whole, since it may be content; with `torn`, the start of one of ours is enough.
+        Before `sure` it must be intact, since it may be content; with `torn`, the start of one of ours is enough.
         """
         piece, end = _TRIED, self._size if end is None else end
         while at < end:
@@ -210,21 +210,21 @@ class _Search:
         return (is_ours or not ours) and self._is_member(start, head) and self._is_whole(start, sure)
 
     def _is_whole(self, start: int, sure: int) -> bool:
-        """Whether a member before `sure` is sound, and no content of the damaged one or wanted all the same.
+        """Whether a member before `sure` is intact and not content of the damaged one, or wanted even so.
 
-        If those that follow each other from here on go beyond that place, or on to the end of the file or to a damaged
-        one, they are no gzip file in a payload. Others may be.
+        A chain of members from here that reaches beyond `sure`, to the end of the file or to a damaged member is not a
+        gzip file in a payload. Any other chain may be.
         """
-        self._troubles_left -= 1
+        self._errors_left -= 1
         inflater = Inflater(self._file, "gzip", start, library=fastest())
         try:
-            while inflater.start <= sure and inflater.at - start <= self._back_left and self._troubles_left > 0:
+            while inflater.start <= sure and inflater.at - start <= self._back_left and self._errors_left > 0:
                 if not inflater.step(_PIECE):
                     return True
-        except InflateError as trouble:
-            inside = trouble.fault is Fault.TRAILING and trouble.start <= sure
-            self.inside = inside and self._nested and trouble.start > start
-            return trouble.start > start and (self._nested or not inside)
+        except InflateError as error:
+            inside = error.fault is Fault.TRAILING and error.start <= sure
+            self.inside = inside and self._nested and error.start > start
+            return error.start > start and (self._nested or not inside)
         finally:
             self._back_left -= inflater.at - start
         return inflater.start > start
@@ -233,7 +233,7 @@ class _Search:
         return read_member_header(data) is not None and (self._end(start) is not None or self._is_member(start, data))
 
     def _is_member(self, start: int, data: bytes) -> bool:
-        """Whether a member that starts here is sound, or at least its first bytes are."""
+        """Whether a member that starts here is intact, or at least its first bytes are."""
         try:
             stream = zlib.decompressobj(-zlib.MAX_WBITS)
             raw = stream.decompress(data[gzip_header_bytes(data) :], _TRIED)

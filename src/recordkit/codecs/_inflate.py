@@ -1,9 +1,9 @@
 """Inflating: the uncompressed bytes of gzip and zlib files, from front to back, in bounded memory.
 
-Headers and checksums are read here and only the deflate streams are left to a library, so that every way in which a
-file can be damaged has its own name, which no library gives. Nothing here knows records. Members that say how large
-they are, and so can be read one by one, are in `_members.py`; reading at any place is in `_checkpoints.py`, and damaged
-files are in `_segments.py`.
+This module reads headers and checksums itself and leaves only the deflate streams to a library, so that every kind of
+damage has its own name; no library names them. Nothing here knows records. Members that give their size, and so can be
+read one by one, are in `_gzip_members.py`, reading at any offset is in `_seek.py`, and damaged files are in
+`_gzip_salvage.py`.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from ._containers import Zipped
 
 _PIECE: Final = 1 << 18  # read from the file at once: larger ones were no faster
-_LEAST: Final = 1 << 16  # inflated at once, even for a small buffer: each step costs copies of what it does not use
-_MOST: Final = 1 << 22  # and for a large one, since a bomb would fill it
+_LEAST: Final = 1 << 16  # inflated at once, even for a small buffer: each step copies the input it does not use
+_MOST: Final = 1 << 22  # inflated at once for a large buffer, since a bomb would fill it
 _FIRST_FEED: Final = 1 << 12
 _SURE_PAYLOAD: Final = 256 << 20
 _PAYLOAD_TIMES: Final = 64
@@ -39,7 +39,7 @@ _MOST_HEADER: Final = 1 << 18  # of gzip: the extra field has at most 64 KiB, an
 
 
 class Fault(Enum):
-    """What can be wrong: the kind and the words; {} is gzip or zlib."""
+    """What can be wrong: its kind and its description; {} is gzip or zlib."""
 
     HEADER = "{}_damaged", "the {} header is damaged"
     STREAM = "{}_damaged", "the {} data is damaged and cannot be decompressed further"
@@ -51,14 +51,14 @@ class Fault(Enum):
 
 
 class InflateError(Exception):
-    """What is wrong with compressed bytes, as facts.
+    """What is wrong with compressed bytes.
 
     Attributes:
-        fault: Which one it is.
-        kind: One word for it, such as `"gzip_torn"`.
+        fault: The fault.
+        kind: One word, such as `"gzip_torn"`.
         words: What is wrong, for people.
-        start: Where the member or stream that it is in starts, or the bytes that are none.
-        at: The first byte that is of no use.
+        start: Where the damaged member or stream starts, or the bytes that are not compressed data.
+        at: The first byte that cannot be used.
     """
 
     def __init__(self, compression: Zipped, fault: Fault, start: int, at: int) -> None:
@@ -71,20 +71,20 @@ class InflateError(Exception):
         super().__init__(compression, fault, start, at)
 
     def error(self, path: str) -> CorruptRecordError:
-        """Return the error to raise for it."""
+        """Return the error for users."""
         place = f"byte {self.start}" if self.at == self.start else f"byte {self.start}, found at byte {self.at}"
         message = f"{path}: {place}: {self.words}\n  recordkit.repair writes the intact records to a new file."
         return CorruptRecordError(message, path=path, offset=self.start, kind=self.kind)
 
 
 class _Readable(Protocol):
-    """What is used of a file to look at bytes of it."""
+    """A file whose bytes can be read."""
 
     def read_at(self, offset: int, size: int, /) -> bytes: ...
 
 
 class _Decompressor(Protocol):
-    """What is used of a decompressobj."""
+    """What this module uses of a decompressobj."""
 
     @property
     def eof(self) -> bool: ...
@@ -99,7 +99,7 @@ class _Decompressor(Protocol):
 
 
 class _Library(Protocol):
-    """What is used of zlib and those like it."""
+    """What this module uses of zlib and similar libraries."""
 
     error: type[Exception]
 
@@ -111,7 +111,7 @@ _ZLIB: Final = cast("_Library", zlib)
 
 @cache
 def fastest() -> _Library:
-    """Return isal where it is installed, with which `Inflated` was about 1.7 times as fast; else zlib."""
+    """Return isal if it is installed (`Inflated` was about 1.7 times as fast with it), else zlib."""
     try:
         return cast("_Library", import_module("isal.isal_zlib"))
     except ImportError:
@@ -119,7 +119,7 @@ def fastest() -> _Library:
 
 
 def foreign_library_name() -> str:
-    """Return the name and version of the library that decompresses what others have made.
+    """Return the name and version of the library that decompresses files of other programs.
 
     >>> foreign_library_name().split()[0] in ("isal", "zlib")
     True
@@ -128,7 +128,7 @@ def foreign_library_name() -> str:
 
 
 class _Input:
-    """The bytes of a file from `at` on, a piece of it in memory at a time."""
+    """The bytes of a file from `at` on, with one piece in memory at a time."""
 
     def __init__(self, file: ByteFile, at: int) -> None:
         self._file = file
@@ -138,7 +138,7 @@ class _Input:
         self._ahead = _FIRST_FEED
 
     def peek(self, count: int) -> memoryview:
-        """Return the next bytes without using them up; fewer than `count` only at the end of the file."""
+        """Return the next bytes without consuming them; fewer than `count` only at the end of the file."""
         begin = self.at - self._start
         if not 0 <= begin <= len(self._piece):
             self._start, self._piece, begin = self.at, b"", 0
@@ -151,11 +151,11 @@ class _Input:
 
 
 class Inflater:
-    """Gives the uncompressed bytes of a file step by step, and stops at trouble.
+    """Decompresses a file step by step, up to the first error.
 
     Attributes:
-        raw: How many bytes it has given.
-        start: Where the member starts that it is in.
+        raw: How many bytes it has returned.
+        start: Where the current member starts.
     """
 
     def __init__(
@@ -165,7 +165,7 @@ class Inflater:
         self.start = at
         self._file = file
         self._compression = compression
-        self._envelope = container_of(compression)
+        self._container = container_of(compression)
         self._library = library
         self._most_feed = feed
         self._input = _Input(file, at)
@@ -176,14 +176,14 @@ class Inflater:
 
     @property
     def at(self) -> int:
-        """The first byte of the file that it has not used."""
+        """The offset of the first byte it has not consumed."""
         return self._input.at
 
     def step(self, most: int) -> bytes:
         """Return the next bytes, `most` or fewer; none at the end.
 
         Raises:
-            InflateError: The file is damaged here; all bytes before were given. Called again, it raises again.
+            InflateError: The file is damaged here; all earlier bytes were returned. Calling again raises again.
         """
         while True:
             try:
@@ -200,29 +200,29 @@ class Inflater:
                 self._open_again()
 
     def copy(self) -> Self:
-        """Return another that goes on from here by itself. Only for zlib, whose streams can be copied."""
+        """Return an independent copy that continues from here. Only zlib can copy its streams."""
         other = copy.copy(self)
         other._input = _Input(self._file, self._input.at)  # without the piece in memory
         other._stream = self._stream.copy() if self._stream is not None else None  # type: ignore[attr-defined]
         return other
 
-    def _trouble(self, fault: Fault) -> InflateError:
+    def _error(self, fault: Fault) -> InflateError:
         return InflateError(self._compression, fault, self.start, self.at)
 
     def _open(self) -> bool:
-        """Read the header of a member; False if there is none but the clean end of the file."""
+        """Read the header of a member; return False at the clean end of the file."""
         self.start = self._input.at
         head = self._input.peek(10)
         if not head:
             return False
         if self._members and (self._compression == "zlib" or not b"\x1f\x8b".startswith(bytes(head[:2]))):
             zeros = all_zeros(self._file, self.start, self._file.size)
-            raise self._trouble(Fault.ZEROS if zeros else Fault.TRAILING)
+            raise self._error(Fault.ZEROS if zeros else Fault.TRAILING)
         self._body = self._input.at = self.start + self._header_bytes()
         self._members += 1
         self._stream = self._library.decompressobj(-zlib.MAX_WBITS)
         self._given, self._skip = 0, 0
-        self._sum = self._envelope.first_checksum
+        self._sum = self._container.first_checksum
         self._careful = False
         return True
 
@@ -230,19 +230,19 @@ class Inflater:
         for count in (10, 512, _MOST_HEADER):
             data = self._input.peek(count)
             try:
-                return self._envelope.header_bytes(data)
+                return self._container.header_bytes(data)
             except ValueError:
                 break
             except NeedMoreBytes:
                 if len(data) < count:
-                    raise self._trouble(Fault.TORN) from None
-        raise self._trouble(Fault.HEADER)
+                    raise self._error(Fault.TORN) from None
+        raise self._error(Fault.HEADER)
 
     def _open_again(self) -> None:
-        """Start the member anew, to find what it gives up to the very byte where it is damaged.
+        """Start the member again, to get every byte up to the damage.
 
-        A library that fails keeps what it had decompressed in that call. And only zlib is relied on for where streams
-        end: isal can lose some bytes behind one that is nearly empty.
+        A library that fails drops what it had decompressed in that call. And only zlib is trusted to find the end of a
+        stream: isal can lose some bytes after one that is nearly empty.
         """
         self._input.at = self._body
         self._stream = _ZLIB.decompressobj(-zlib.MAX_WBITS)
@@ -258,47 +258,47 @@ class Inflater:
             piece = self._stream.decompress(data, most)
         except (zlib.error, self._library.error):
             if before is None or len(data) <= 1:
-                raise self._trouble(Fault.STREAM) from None
+                raise self._error(Fault.STREAM) from None
             self._stream, self._feed = before, max(1, len(data) // 16)
             return b""
         left = self._stream.unused_data if self._stream.eof else self._stream.unconsumed_tail
-        used = len(data) - len(left)  # below 0 if isal had more in hand than it needed
+        used = len(data) - len(left)  # below 0 if isal held more than it needed
         self._input.at += used
         if not (piece or used or self._stream.eof):
-            raise self._trouble(Fault.STREAM if data else Fault.TORN)
+            raise self._error(Fault.STREAM if data else Fault.TORN)
         if not self._careful:
             self._feed = min(self._most_feed, 2 * self._feed)
         return self._taken(piece)
 
     def _taken(self, piece: bytes) -> bytes:
-        """Count what was not given before."""
+        """Drop bytes that were returned before, and count the rest."""
         if self._skip:
             skipped = min(self._skip, len(piece))
             self._skip -= skipped
             piece = piece[skipped:]
         self._given += len(piece)
         self.raw += len(piece)
-        self._sum = self._envelope.checksum(piece, self._sum)
+        self._sum = self._container.checksum(piece, self._sum)
         return piece
 
     def _close(self) -> None:
-        """Check a member that was given."""
-        trailer = self._input.peek(self._envelope.trailer_bytes)
-        if len(trailer) < self._envelope.trailer_bytes:
-            # TensorFlow passes over both, but the content of gzip is then whole so often that it has its own kind.
-            raise self._trouble(Fault.NO_TRAILER if self._compression == "gzip" else Fault.TORN)
-        if trailer != self._envelope.trailer(self._sum, self._given) or self._skip:
-            raise self._trouble(Fault.CHECKSUM)
+        """Check the trailer of a member."""
+        trailer = self._input.peek(self._container.trailer_bytes)
+        if len(trailer) < self._container.trailer_bytes:
+            # TensorFlow ignores both; with gzip the content is so often complete that this has a kind of its own.
+            raise self._error(Fault.NO_TRAILER if self._compression == "gzip" else Fault.TORN)
+        if trailer != self._container.trailer(self._sum, self._given) or self._skip:
+            raise self._error(Fault.CHECKSUM)
         self._input.at += len(trailer)
         self._stream = None
-        # What a library does not use it copies, and a file may be of many tiny members: at first no more than the last.
+        # A library copies what it does not use, and members may be tiny: start with the size of the last one.
         self._feed = max(_FIRST_FEED, min(self._most_feed, self._input.at - self.start))
 
 
 def most_payload(file_bytes: int) -> int:
     """Return the longest payload that a compressed file of this size is expected to hold.
 
-    A few MB may stand for many GB, and only programs that mean harm write such records.
+    A few MB can decompress to many GB, and only malicious programs write such records.
 
     >>> most_payload(6 << 20) >> 20
     384
@@ -319,9 +319,9 @@ def all_zeros(file: _Readable, start: int, end: int) -> bool:
 
 
 class Inflated:
-    """What a gzip or zlib file stands for, as a file to read from front to back.
+    """The uncompressed bytes of a gzip or zlib file, to be read from front to back.
 
-    gzip may be any number of members, zlib is one stream. Memory stays within a few MiB, whatever the file claims.
+    gzip may have any number of members, zlib is one stream. Memory stays within a few MiB, whatever the file claims.
 
     >>> import gzip, io
     >>> from recordkit.filesystems import ObjectFile
@@ -337,18 +337,18 @@ class Inflated:
         self._left = memoryview(b"")
 
     def readinto(self, buffer: Buffer) -> int:
-        """Put the next bytes into `buffer` and return how many; 0 only at the clean end, or if it has no room.
+        """Put the next bytes into `buffer` and return how many; 0 only at the clean end, or if the buffer is empty.
 
         Raises:
-            CorruptRecordError: The file is damaged here. All bytes before were given.
+            CorruptRecordError: The file is damaged here. All earlier bytes were returned.
         """
         view = memoryview(buffer).cast("B")
         if not self._left:
             try:
                 self._left = memoryview(self._inflater.step(min(max(len(view), _LEAST), _MOST)))
-            except InflateError as trouble:
+            except InflateError as error:
                 self._file.check_not_truncated()
-                raise trouble.error(self._file.name) from None
+                raise error.error(self._file.name) from None
             if not self._left:
                 self._file.check_not_truncated()
         count = min(len(view), len(self._left))

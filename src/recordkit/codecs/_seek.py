@@ -1,7 +1,7 @@
-"""Checkpoints: reading at any place of what a gzip or zlib file of others stands for.
+"""Checkpoints: read the uncompressed bytes of any gzip or zlib file at any offset.
 
-Such a file can be decompressed only from its start, or from a place where the state of the decompression was kept.
-Our own shards need none of this: see `_members.py`.
+Such a file can be decompressed only from its start, or from an offset where the state of the decompression was saved.
+Our own shards need none of this: see `_gzip_members.py`.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _SPACING: Final = 1 << 22
 _MOST_POINTS: Final = 256  # of about 45 KiB each
 _MOST_RUNNING: Final = 4
 _STEP: Final = 1 << 18
-_FEED: Final = 1 << 14  # at once to zlib: what it has not used yet is kept with its state
+_FEED: Final = 1 << 14  # passed to zlib at once: a state includes the bytes that it has not used
 
 
 class Checkpoints(ByteFile):
-    """What a gzip or zlib file stands for, as a `ByteFile`.
+    """The uncompressed bytes of a gzip or zlib file, as a `ByteFile`.
 
-    The first reading of each part keeps states of the decompression, about every 4 MiB, and further apart in files of
-    more than 1 GiB. A read goes on from the nearest state before it, and reads one behind the other go on from one
-    to the next. Asking for the size reads the whole file once. Pickling keeps none of the states.
+    The first reading saves the state of the decompression about every 4 MiB, and further apart in files of more than
+    1 GiB. A read starts from the nearest state before it, and a read that follows another continues from its end.
+    Asking for the size reads the whole file once. Pickling drops the states.
 
     >>> import gzip, io
     >>> from recordkit.filesystems import ObjectFile
@@ -46,8 +46,8 @@ class Checkpoints(ByteFile):
         self._file = file
         self._compression: Zipped = compression
         self._spacing = _SPACING
-        self._points = [Inflater(file, compression, feed=_FEED)]  # never run, only copied
-        self._running: list[Inflater] = []  # each stands where a read ended; the latest is the last
+        self._points = [Inflater(file, compression, feed=_FEED)]  # only copied, never run
+        self._running: list[Inflater] = []  # each at the end of a read; the latest is the last
         self._size: int | None = None
         self._lock = threading.Lock()
 
@@ -81,7 +81,7 @@ class Checkpoints(ByteFile):
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _nearest(self, offset: int) -> Inflater:
-        """Return one that stands at `offset` or as little before it as there is, for the caller alone."""
+        """Return the nearest inflater at or before `offset`; nobody else uses it."""
         with self._lock:
             point = self._points[bisect_right(self._points, offset, key=lambda point: point.raw) - 1]
             near = [inflater for inflater in self._running if point.raw <= inflater.raw <= offset]
@@ -92,7 +92,7 @@ class Checkpoints(ByteFile):
             return nearest
 
     def _run(self, inflater: Inflater, end: int | None) -> bool:
-        """Go on to `end`; False if the content ends before."""
+        """Run up to `end`; return False if the content ends before it."""
         while end is None or inflater.raw < end:
             if not self._step(inflater, end):
                 return False
@@ -101,9 +101,9 @@ class Checkpoints(ByteFile):
     def _step(self, inflater: Inflater, end: int | None) -> bytes:
         try:
             piece = inflater.step(_STEP if end is None else min(_STEP, end - inflater.raw))
-        except InflateError as trouble:
+        except InflateError as error:
             self._file.check_not_truncated()
-            raise trouble.error(self.name) from None
+            raise error.error(self.name) from None
         if not piece:
             self._file.check_not_truncated()
             self._size = inflater.raw
