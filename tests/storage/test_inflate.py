@@ -20,11 +20,10 @@ from hypothesis import strategies as st
 import recordkit
 from recordkit import records
 from recordkit.codecs import _gzip, _gzip_members, _gzip_salvage, _inflate, _seek
-from recordkit.codecs._containers import container_of
 from recordkit.codecs._gzip import compress_member, read_member_header
 from recordkit.codecs._gzip_members import inflate_member, members_of
 from recordkit.codecs._gzip_salvage import Gap, segments
-from recordkit.codecs._inflate import Inflated
+from recordkit.codecs._inflate import Inflated, container_of
 from recordkit.codecs._seek import Checkpoints
 from recordkit.errors import CorruptRecordError
 from recordkit.filesystems import ByteFile, LocalFile, ObjectFile

@@ -15,17 +15,16 @@ import zlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from ._containers import NeedMoreBytes, gzip_header_bytes
 from ._gzip import read_member_header
-from ._inflate import Fault, InflateError, Inflater, all_zeros, fastest
+from ._inflate import Fault, InflateError, Inflater, NeedMoreBytes, all_zeros, fastest, gzip_header_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
     from recordkit.filesystems import ByteFile
 
-    from ._containers import Zipped
     from ._gzip import MemberHeader
+    from ._inflate import Zipped
 
 _PIECE: Final = 1 << 20
 _MAGIC: Final = b"\x1f\x8b\x08"

@@ -17,7 +17,7 @@ from ._inflate import InflateError, Inflater
 if TYPE_CHECKING:
     from typing import Any
 
-    from ._containers import Zipped
+    from ._inflate import Zipped
 
 _SPACING: Final = 1 << 22
 _MOST_POINTS: Final = 256  # of about 45 KiB each
