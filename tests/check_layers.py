@@ -1,8 +1,8 @@
-"""Fails when an import goes up, or into another folder's private modules. The layers are those of ARCHITECTURE.md.
+"""Fails when an import goes up, or into another folder's private modules. The rooms are those of ARCHITECTURE.md.
 
 Rooms of `cpp/core` include only rooms below them: see `CORE_ORDER`. Two rules for Python, type checkers' imports too:
 
-- a part imports only parts below it: see `ORDER`, which has an entry for each folder whose parts have an order;
+- a room imports only rooms below it: see `ORDER`, which has an entry for each folder whose rooms have an order;
 - a module with an underscore is imported only from its own folder and from the folders inside it.
 """
 
@@ -21,8 +21,8 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "recordkit"
 CORE = ROOT / "cpp" / "core"
 
-# For each folder its parts, lowest first; parts on one line do not import each other. A new part has to be placed here.
-# A folder's own `__init__` is above its other parts, except in `recordkit` itself.
+# For each folder its rooms and modules, lowest first; those on one line do not import each other. A new room has to be
+# placed here. A folder's own `__init__` is above everything else in it, except in `recordkit` itself.
 ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
     "recordkit": (
         ("_core", "errors", "progress", "wording"),

@@ -399,4 +399,6 @@ def test_progress_is_drawn_and_wiped_away(
 
 
 def test_every_command_is_here() -> None:
-    assert {line.split()[0] for line in SAID} | {"doctor", "view"} == set(SUMMARIES)
+    shown = {line.split()[0] for line in SAID} | {"doctor", "view"}
+
+    assert shown == set(SUMMARIES), "add the new command to SAID, with its output"

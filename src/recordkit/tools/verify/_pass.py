@@ -33,7 +33,7 @@ from recordkit.storage.read import (
     walk,
     walk_checking,
 )
-from recordkit.tools.verify.checks import CHECKS, CheckedFile, PassResult, RecordFacts
+from recordkit.tools.verify.checks import CHECKS, FileToCheck, PassResult, RecordFacts
 
 from ._report import FileReport, Verdict
 
@@ -93,8 +93,8 @@ class FileVerifier:
             candidate.file.close()
         return report
 
-    def _checked(self, candidate: Candidate) -> CheckedFile:
-        return CheckedFile(
+    def _checked(self, candidate: Candidate) -> FileToCheck:
+        return FileToCheck(
             candidate.file,
             compression_of(candidate.file),
             "records" if self.schema is None and candidate.holds_no_examples else self.level,
@@ -107,7 +107,7 @@ class FileVerifier:
 class _Pass:
     """The pass over one file."""
 
-    def __init__(self, checked: CheckedFile, tell: Callable[[int], None]) -> None:
+    def __init__(self, checked: FileToCheck, tell: Callable[[int], None]) -> None:
         self._checked = checked
         self._file = checked.file
         self._compression = checked.compression
@@ -147,7 +147,7 @@ class _Pass:
             self._go_through(self._stream(), threads)
         except CorruptRecordError as error:
             try:
-                self._look_behind(error)
+                self._continue_after_damage(error)
             except CorruptRecordError as changed:  # the file changed during the pass
                 self._damage.append(self._as_damage(changed, 0))
         if not self._damage and self._is_miscounted:
@@ -297,14 +297,14 @@ class _Pass:
 
     # --- Damaged ones
 
-    def _look_behind(self, error: CorruptRecordError) -> None:
+    def _continue_after_damage(self, error: CorruptRecordError) -> None:
         """Continue after the damage that stopped the stream."""
         if error.kind in CHANGED:
             raise error
         if self._is_pipe:
             self._damage.append(self._as_damage(error, 0))
             self._notes.append("a pipe can be read only once: nothing after the damage was checked")
-        elif not self._one_reason(error):
+        elif not self._report_single_cause(error):
             if self._compression is None:
                 self._walk(error, error.offset or 0, error.record or 0)
             else:
@@ -331,7 +331,7 @@ class _Pass:
             found.append(replace(damage, kind="unstable_read", words=words))
         self._damage += found
 
-    def _one_reason(self, error: CorruptRecordError) -> bool:
+    def _report_single_cause(self, error: CorruptRecordError) -> bool:
         """Whether all records are damaged for one known reason, which is then reported."""
         if error.record or error.offset or self._records:
             return False

@@ -51,11 +51,11 @@ class FileReport:
     Attributes:
         path: The file.
         verdict: `"sound"`, `"damaged"`, `"wrong_file"`, `"missing"` or `"unreadable"`.
-        records: How many sound records it has.
+        records: The number of intact records.
         bytes: Its size.
         compression: `"gzip"`, `"zlib"` or None.
         damage: What is wrong, in file order.
-        notes: Remarks that are no problems.
+        notes: Remarks that do not make the file damaged.
     """
 
     path: str
@@ -95,7 +95,7 @@ class Verified:
     Attributes:
         files: One report for each file, in reading order.
         problems: Problems of the dataset rather than of a single file.
-        notes: Remarks that are no problems.
+        notes: Remarks about the dataset; those about a file are in the `notes` of its report.
     """
 
     files: tuple[FileReport, ...]

@@ -45,12 +45,12 @@ def verify(
     - With `check="examples"`, also that every payload is an Example that matches the schema.
     - With `check="images"`, also that every JPEG and PNG decodes completely. Needs `recordkit[images]`.
 
-    Without a manifest, a file that was cut exactly between two records looks like a shorter file.
+    Without a manifest, a file that was cut exactly between two records cannot be told from a shorter, intact file.
 
     Args:
         where: What `recordkit.open` takes: a folder, a file, a glob, `name@16`, a list of those, an open file, `"-"`.
         check: How much to check: `"records"`, `"examples"` or `"images"`.
-        workers: The number of threads, or an engine that does the files.
+        workers: The number of threads, or an engine that processes the files.
         schema: The schema that the Examples must match. By default it comes from the manifest, or is inferred from the
             first Examples.
 

@@ -2,14 +2,14 @@
 
 from typing import Final
 
-from ._check import Check, CheckedFile, Level, PassResult, RecordFacts
+from ._check import Check, FileToCheck, Level, PassResult, RecordFacts
 from ._examples import ExamplesCheck
 from ._index import IndexCheck
 from ._manifest import ManifestCheck
 from ._pictures import PicturesCheck
 from ._repeats import RepeatsCheck
 
-# Reports list their findings in this order.
+# Notes appear in this order. A check that asks for `PassResult.differs` comes after those whose damage it depends on.
 CHECKS: Final[tuple[type[Check], ...]] = (
     ManifestCheck,
     IndexCheck,
@@ -18,4 +18,4 @@ CHECKS: Final[tuple[type[Check], ...]] = (
     PicturesCheck,
 )
 
-__all__ = ["CHECKS", "Check", "CheckedFile", "Level", "PassResult", "RecordFacts"]
+__all__ = ["CHECKS", "Check", "FileToCheck", "Level", "PassResult", "RecordFacts"]

@@ -1,6 +1,6 @@
-"""What a check is: a class that compares a file with something, such as its manifest or a schema.
+"""What a check is: a class that compares one file with something, such as its manifest or a schema.
 
-By default a check gets the sizes and identities of all intact records, and the pass verifies payloads in place in the
+By default a check gets the lengths and checksums of all intact records, and the pass verifies payloads in place in the
 page cache, without a copy. Only a check with `wants_payloads` gets the records themselves.
 """
 
@@ -29,15 +29,15 @@ IDENTITY = np.dtype([("length", "<u8"), ("crc", "<u4")])
 
 
 @dataclass(frozen=True)
-class CheckedFile:
-    """A file, and what it has to match.
+class FileToCheck:
+    """A file to check, and what to compare it with.
 
     Attributes:
         file: Its bytes.
         compression: How it is compressed.
         level: How much to check.
         shard: Its entry in a manifest.
-        expected: The number of records according to anything but a manifest.
+        expected: The number of records according to the file's name or an index, where there is no manifest.
         schema: The schema that its Examples must match; None if any Example will do.
     """
 
@@ -50,7 +50,7 @@ class CheckedFile:
 
 
 class RecordFacts(NamedTuple):
-    """The sizes and identities of consecutive intact records.
+    """The lengths and checksums of consecutive intact records.
 
     Attributes:
         size: The number of bytes of their frames.
@@ -81,7 +81,7 @@ class PassResult(NamedTuple):
         size: The size of the file.
         crc: The checksum of all bytes of a compressed file, if it is known.
         damaged: Whether the pass found damage.
-        differs: Whether the pass found damage, or an earlier check did.
+        differs: Whether the pass found damage, or a check listed earlier in `CHECKS` did.
     """
 
     records: int
@@ -99,7 +99,7 @@ class Check(Protocol):
         """Whether the check needs `chunk`. If none does, no record is copied."""
 
     @classmethod
-    def begin(cls, file: CheckedFile) -> Self | None:
+    def begin(cls, file: FileToCheck) -> Self | None:
         """Start checking a file; None if there is nothing to check it against."""
 
     def records(self, facts: RecordFacts) -> None:
@@ -109,7 +109,7 @@ class Check(Protocol):
         """Check the payloads of some intact records. Called by any thread, in any order."""
 
     def end(self, result: PassResult) -> Iterable[Damage | str]:
-        """Return what is wrong with the file, and notes as text."""
+        """Return what is wrong with the file as `Damage`; text is a note, and leaves the file sound."""
 
 
 class FactsCheck:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from recordkit.records import Chunk
 
-    from ._check import CheckedFile, Level, PassResult, RecordFacts
+    from ._check import FileToCheck, Level, PassResult, RecordFacts
 
 _MOST: Final = 1000  # if a file holds something else altogether, every record is bad
 
@@ -24,14 +24,14 @@ class ExamplesCheck:
     level: Level = "examples"
     wants_payloads = True
 
-    def __init__(self, file: CheckedFile) -> None:
+    def __init__(self, file: FileToCheck) -> None:
         self._path = file.file.name
         self._schema = file.schema
         self._raw = file.compression is not None
         self._found = 0
 
     @classmethod
-    def begin(cls, file: CheckedFile) -> Self | None:
+    def begin(cls, file: FileToCheck) -> Self | None:
         """Start if this level was asked for."""
         return cls(file) if file.level == cls.level else None
 

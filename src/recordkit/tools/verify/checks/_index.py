@@ -16,7 +16,7 @@ from ._check import FactsCheck
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ._check import CheckedFile, PassResult, RecordFacts
+    from ._check import FileToCheck, PassResult, RecordFacts
 
 _FRAME: Final = 16
 _COMPARED: Final = 1 << 16
@@ -44,7 +44,7 @@ class IndexCheck(FactsCheck):
         self._count = 0
 
     @classmethod
-    def begin(cls, file: CheckedFile) -> Self | None:
+    def begin(cls, file: FileToCheck) -> Self | None:
         """Start if there is an index."""
         local = file.file.local
         if local is None:

@@ -12,20 +12,20 @@ from ._check import FactsCheck
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ._check import CheckedFile, PassResult, RecordFacts
+    from ._check import FileToCheck, PassResult, RecordFacts
 
 
 class ManifestCheck(FactsCheck):
     """Compares a file with its entry in a manifest, or with the number of records that TFDS gives."""
 
-    def __init__(self, file: CheckedFile) -> None:
+    def __init__(self, file: FileToCheck) -> None:
         self._file = file
         self._digest = new_digest() if file.shard is not None else None
         shard = file.shard
         self._wanted, self._who = (shard.records, "the manifest") if shard else (file.expected, "dataset_info.json")
 
     @classmethod
-    def begin(cls, file: CheckedFile) -> Self | None:
+    def begin(cls, file: FileToCheck) -> Self | None:
         """Start if there is such an entry or number."""
         return None if file.shard is None and file.expected is None else cls(file)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from recordkit.schema import Schema
 
-    from ._check import CheckedFile
+    from ._check import FileToCheck
 
 
 class PicturesCheck(ExamplesCheck):
@@ -25,7 +25,7 @@ class PicturesCheck(ExamplesCheck):
 
     level = "images"
 
-    def __init__(self, file: CheckedFile) -> None:
+    def __init__(self, file: FileToCheck) -> None:
         super().__init__(file)
         self._pictures = _picture_fields(file.schema) if file.schema is not None else {}
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ._check import CheckedFile, PassResult, RecordFacts
+    from ._check import FileToCheck, PassResult, RecordFacts
 
 _KEPT: Final = 1 << 22
 _RECORDS: Final = 8  # fewer may be equal by chance
@@ -51,7 +51,7 @@ class RepeatsCheck(FactsCheck):
         self._numbers = [(0, 0)]  # how many intact records precede a record, and its number in the file
 
     @classmethod
-    def begin(cls, file: CheckedFile) -> Self:
+    def begin(cls, file: FileToCheck) -> Self:
         """Start for any file."""
         return cls(confirmed=file.shard is not None)
 
