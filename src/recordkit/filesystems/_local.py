@@ -1,4 +1,4 @@
-"""Local files: the bytes of a file on this machine, through a descriptor or a map."""
+"""Local files: reads a file on this machine through a descriptor or a map."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-_MAPPED_AT_ONCE = 64 << 10  # what the system maps of a file when one place of it is touched
+_MAPPED_AT_ONCE = 64 << 10  # how much of a file the system maps at one page fault
 
 _KINDS = {
     stat.S_IFDIR: "a folder",
@@ -32,10 +32,10 @@ _KINDS = {
 
 
 def open_regular(path: Path) -> int:
-    """Return the descriptor of a file, opened for reading. Nothing is waited for, as it would be at a pipe.
+    """Open a file for reading, and return its descriptor. Never blocks, as opening a pipe would.
 
     Raises:
-        StorageError: It is no file but a folder, a pipe, a socket or a device.
+        StorageError: It is a folder, a pipe, a socket or a device.
         OSError: It cannot be opened.
     """
     _check_regular(path, path.stat().st_mode)
@@ -56,7 +56,7 @@ def _check_regular(path: Path, mode: int) -> None:
 
 
 def unreadable(path: Path, error: OSError) -> StorageError:
-    """Return the error for a file or folder that the system does not let us read."""
+    """Return the error for a file or folder that cannot be read."""
     message = f"{path}: cannot be read: {os.strerror(error.errno or 0)}"
     if error.errno in TOO_MANY_CODES:
         message += f"\n  {TOO_MANY}"
@@ -66,12 +66,12 @@ def unreadable(path: Path, error: OSError) -> StorageError:
 class LocalFile(ByteFile):
     """A file of this machine, opened when it is first read.
 
-    Pickling keeps the path, and what the file was first; the copy opens the file again.
+    Pickling keeps the path, the first size and the first modification time; the copy opens the file again.
 
     Args:
         path: Where it is.
-        had: How many bytes it is known to have had.
-        written: When it was last written to then, in nanoseconds.
+        had: Its size when it was first opened, if known.
+        written: Its modification time then, in nanoseconds.
     """
 
     def __init__(self, path: Path, had: int = 0, written: int = 0) -> None:
@@ -87,17 +87,17 @@ class LocalFile(ByteFile):
 
     @property
     def size(self) -> int:
-        """The size now, asked of the system each time. The file is not opened for it."""
+        """The current size. Does not open the file."""
         return self._facts().st_size
 
     def _facts(self) -> os.stat_result:
         return os.fstat(self._descriptor) if self._descriptor >= 0 else self.stat()
 
     def stat(self) -> os.stat_result:
-        """Return what the system knows of what is now under this name.
+        """Return the status of what is under this name now.
 
         Raises:
-            StorageError: Nothing is, or it may not be known.
+            StorageError: Nothing is, or the status cannot be read.
         """
         try:
             return self.path.stat()
@@ -111,11 +111,11 @@ class LocalFile(ByteFile):
 
     @property
     def version(self) -> str:  # type: ignore[override]
-        """The file's number, size and time."""
+        """The file's inode number, size and modification time."""
         return version_of(self._facts())
 
     def reopened(self) -> LocalFile:
-        """Return the same file with a descriptor of its own. Both know how large the file was at first."""
+        """Return the same file with a descriptor of its own. Both know its first size."""
         if not self._written:
             self._note(self._facts())
         return LocalFile(self.path, self.had, self._written)
@@ -126,7 +126,7 @@ class LocalFile(ByteFile):
 
     @property
     def descriptor(self) -> int:
-        """The open file's."""
+        """The descriptor of the open file."""
         if self._descriptor < 0:
             with self._lock:
                 if self._descriptor < 0:
@@ -144,13 +144,13 @@ class LocalFile(ByteFile):
             raise unreadable(self.path, error) from error
 
     def check_not_truncated(self, record: int | None = None, offset: int | None = None) -> None:
-        """Raise if the file has fewer bytes than it had."""
+        """Raise if the file became shorter."""
         size = self.size
         if size < self.had:
             raise cut_short(self.name, self.had, size, record=record, offset=offset)
 
     def is_as_opened(self) -> bool:
-        """Whether nothing was written to it since it was first opened, as far as its time tells."""
+        """Whether its modification time is still that of the first opening."""
         return self._facts().st_mtime_ns == self._written
 
     def read_at(self, offset: int, size: int) -> bytes:
@@ -167,7 +167,7 @@ class LocalFile(ByteFile):
 
     @property
     def map(self) -> _core.FileMap | None:
-        """The open file as memory, once it is read at so many places that a map takes less time than reading."""
+        """The open file as a map, once enough random reads were made to make mapping faster."""
         if self._map is not None and not self._map.is_whole:
             self._map = None
         elif self._reads and not self._was_mapped:
@@ -183,22 +183,22 @@ class LocalFile(ByteFile):
                 self._was_mapped = True
 
     def note_reads(self, places: int) -> None:
-        """Take notice that the open file was read at so many places, each by itself."""
+        """Count random reads of the open file."""
         self._reads += places
 
     def expect_reads(self, places: int) -> None:
-        """Take notice that it will be, before it is closed, unless others want to be open."""
+        """Hint that about `places` random reads follow before it is closed."""
         self._reads = max(self._reads, places)
 
     def close(self) -> None:
-        """Let go of the descriptor; reading again opens the file again."""
+        """Close the descriptor; the next read opens the file again."""
         self._map, self._was_mapped, self._reads = None, False, 0
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)
 
     def __del__(self, close: Callable[[int], None] = os.close) -> None:
-        # Bound here: at the end of a program, this can be called after the modules were emptied.
+        # `close` is bound here: when a program ends, modules may be emptied before this is called.
         if self._descriptor >= 0:
             close(self._descriptor)
 
@@ -207,10 +207,10 @@ class LocalFile(ByteFile):
 
 
 def kind_of(mode: int) -> str | None:
-    """Return what is under a name if it is no file and no folder, from its mode; None if it is."""
+    """Describe what is neither a file nor a folder, from its mode; return None for a file or a folder."""
     return None if stat.S_ISREG(mode) or stat.S_ISDIR(mode) else _KINDS.get(stat.S_IFMT(mode), "something else")
 
 
 def version_of(facts: os.stat_result) -> str:
-    """Return what changes whenever the content of a file does."""
+    """Return a text that changes whenever the content of a file does."""
     return f"{facts.st_ino:x}-{facts.st_size:x}-{facts.st_mtime_ns:x}"

@@ -1,7 +1,7 @@
-"""Disk: what is done to files and folders, so that it lasts or says why not.
+"""Local writes: changes to files and folders that survive a loss of power, or raise an error that says why not.
 
-Every change to the file system that writing makes goes through here. Errors of the operating system come out as
-`StorageError`s that name the path, what was being done, and what to do next.
+All changes to the file system while writing go through here. Errors of the operating system become `StorageError`s
+that name the path, the operation and what to do next.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _NO_SUCH_CALL = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
 
 @contextmanager
 def os_errors_as_storage_errors(path: Path, doing: str) -> Iterator[None]:
-    """Turn the operating system's errors inside the block into ones that say what was being done to `path`."""
+    """Turn the operating system's errors inside the block into errors that say what was being done to `path`."""
     try:
         yield
     except StorageError:
@@ -65,11 +65,11 @@ _SET_ASIDE_BYTES = 64 << 20
 
 
 class File:
-    """A new file that is written from front to back.
+    """A new file, written from front to back.
 
     Args:
-        path: Its name, which nothing has yet.
-        early: Let the system begin to put it on the disk while it is being written, for a file that is to be synced.
+        path: Its name; nothing may have it yet.
+        early: Let the system write back early, for a file that will be synced.
     """
 
     def __init__(self, path: Path, *, early: bool = False) -> None:
@@ -82,7 +82,7 @@ class File:
             self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
 
     def write(self, pieces: Sequence[Buffer]) -> None:
-        """Append the pieces, all of them."""
+        """Append all of the pieces."""
         if self.size >= _LARGE_BYTES and self.size + _LARGE_BYTES > self._set_aside >= 0:
             self._set_space_aside()
         for piece in pieces:
@@ -93,19 +93,19 @@ class File:
                     left = left[count:]
                     self.size += count
         if self._early and self.size - self._on_its_way >= _EARLY_BYTES:
-            # The disk works while we do, and fsync finds little left to wait for.
+            # The disk works meanwhile, and leaves little for fsync to wait for.
             _core.start_writeback(self._descriptor, self._on_its_way, self.size - self._on_its_way)
             self._on_its_way = self.size
 
     def _set_space_aside(self) -> None:
-        # Space that is found for many megabytes at once makes writing them faster by a third (ext4). What cannot be
-        # set aside is no error: if the disk is really full, writing will say so.
+        # Allocating many megabytes at once makes writing them a third faster (ext4). Failing to is no error: if the
+        # disk is really full, writing will say so.
         start = max(self.size, self._set_aside)
         failed = _core.preallocate(self._descriptor, start, _SET_ASIDE_BYTES)
         self._set_aside = -1 if failed else start + _SET_ASIDE_BYTES
 
     def finish(self, *, sync: bool) -> None:
-        """Close the file; with `sync`, its bytes are on the disk by then. Its name is, once its folder is synced."""
+        """Close the file, synced to disk if `sync`. Its name is on disk once its folder is synced."""
         try:
             if self._set_aside:
                 with os_errors_as_storage_errors(self.path, "giving back the space that was set aside"):
@@ -117,7 +117,7 @@ class File:
             self.close()
 
     def close(self) -> None:
-        """Let go of the file as it is."""
+        """Close the file as it is."""
         if self._descriptor >= 0:
             descriptor, self._descriptor = self._descriptor, -1
             with os_errors_as_storage_errors(self.path, "closing"):
@@ -125,7 +125,7 @@ class File:
 
 
 def sync_folder(path: Path, *, sync: bool = True) -> None:
-    """Make the names in a folder last."""
+    """Sync the names in a folder to disk."""
     if not sync:
         return
     with os_errors_as_storage_errors(path, "fsync of the folder"):
@@ -147,14 +147,14 @@ _said: set[str] = set()
 
 
 def say_once(message: str) -> None:
-    """Warn of what a file system cannot do, once for each place."""
+    """Warn about what a file system cannot do, once for each message."""
     if message not in _said:
         _said.add(message)
         log.warning("%s\n  %s", *message.split("\n  ", 1))
 
 
 def write_new(path: Path, data: Buffer, *, sync: bool) -> None:
-    """Write a file that nobody looks at yet. Its folder is not synced."""
+    """Write a file that nobody reads yet. Its folder is not synced."""
     file = File(path)
     try:
         file.write([data])
@@ -164,16 +164,16 @@ def write_new(path: Path, data: Buffer, *, sync: bool) -> None:
 
 
 def replace_file(path: Path, data: Buffer, *, sync: bool = True, sync_name: bool = True) -> None:
-    """Write a file that is there whole, or as it was before.
+    """Replace a file in one atomic step.
 
     Args:
         path: The file.
-        data: What is to be in it.
-        sync: Whether it lasts.
-        sync_name: Whether its name does; False where the folder is synced later for another file's sake.
+        data: Its new content.
+        sync: Whether to sync it to disk.
+        sync_name: Whether to sync its folder, too; False if the caller does that later.
 
     Raises:
-        TargetExistsError: A folder, a pipe or a device is there.
+        TargetExistsError: The name belongs to a folder, a pipe or a device.
     """
     mode = mode_of(path)
     if mode and not stat.S_ISREG(mode):
@@ -187,7 +187,7 @@ def replace_file(path: Path, data: Buffer, *, sync: bool = True, sync_name: bool
 
 
 def cut_file(path: Path, size: int, *, sync: bool = True) -> None:
-    """Let a file end at byte `size`."""
+    """Truncate a file to `size` bytes."""
     with os_errors_as_storage_errors(path, f"cutting back to {size:,} bytes"), path.open("r+b") as file:
         file.truncate(size)
         if sync:
@@ -195,7 +195,7 @@ def cut_file(path: Path, size: int, *, sync: bool = True) -> None:
 
 
 def extend_file(path: Path, size: int, source: Path, *, sync: bool) -> None:
-    """Let the bytes of `source` follow the first `size` bytes of a file, in place of what follows them now."""
+    """Truncate a file to `size` bytes and append the bytes of `source`."""
     with (
         os_errors_as_storage_errors(path, f"writing behind byte {size:,}"),
         path.open("r+b", buffering=0) as file,
@@ -212,18 +212,18 @@ def extend_file(path: Path, size: int, source: Path, *, sync: bool) -> None:
 
 
 def children(folder: Path) -> list[Path]:
-    """Return what is in a folder, sorted by name; nothing where there is no folder."""
+    """Return what is in a folder, sorted by name; an empty list if there is no folder."""
     with os_errors_as_storage_errors(folder, "listing the folder"):
         return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
 def make_folder(path: Path, *, sync: bool = True, mode: int | None = None) -> None:
-    """Make a folder and those above it that are not there, each of which lasts.
+    """Create a folder and any missing parents.
 
     Args:
         path: The folder.
-        sync: Whether they last.
-        mode: The permissions of the files that are to be in it; who may not read these may not enter it.
+        sync: Whether to sync each of them to disk.
+        mode: The permissions of the files it is for; users who may not read those may not enter it.
     """
     if path.is_dir():
         return
@@ -233,14 +233,14 @@ def make_folder(path: Path, *, sync: bool = True, mode: int | None = None) -> No
         try:
             path.mkdir(allowed, exist_ok=True)
         except FileNotFoundError:
-            # Somebody has removed the one above since: they found it empty.
+            # Somebody has removed the parent since, because it was empty.
             path.parent.mkdir(allowed, exist_ok=True)
             path.mkdir(allowed, exist_ok=True)
     sync_folder(path.parent, sync=sync)
 
 
 def permissions_of(*paths: Path) -> int:
-    """Return the permissions of files made of these: what all of them allow, and their owner may write."""
+    """Return the permissions for files derived from these: what all of them allow, plus writing by the owner."""
     mode = 0o777
     for path in paths:
         mode &= path.stat().st_mode
@@ -248,17 +248,17 @@ def permissions_of(*paths: Path) -> int:
 
 
 def set_mode(path: Path, mode: int | None) -> None:
-    """Give a file of ours these permissions; None leaves it as it is."""
+    """Set the permissions of a file; None leaves them as they are."""
     if mode is not None:
         with os_errors_as_storage_errors(path, "setting the permissions"):
             path.chmod(mode, follow_symlinks=False) if os.chmod in os.supports_follow_symlinks else path.chmod(mode)
 
 
 def refuse_links(*folders: Path) -> None:
-    """Raise if a folder that is about to be written into is a link.
+    """Check that folders that are about to be written into are not links.
 
     Raises:
-        StorageError: It is: nothing is written through links that lie beside data.
+        StorageError: One is a link; recordkit never writes through links next to data.
     """
     for folder in folders:
         if folder.is_symlink():
@@ -270,20 +270,20 @@ def refuse_links(*folders: Path) -> None:
 
 
 def rename(source: Path, target: Path) -> None:
-    """Rename; an old target goes."""
+    """Rename, replacing any old target."""
     with os_errors_as_storage_errors(source, f"renaming to {target.name}"):
         source.rename(target)
 
 
 def rename_new(source: Path, target: Path) -> None:
-    """Rename, and refuse if there is a target."""
+    """Rename; raise if the target exists."""
     code = _core.rename_new(os.fsencode(source), os.fsencode(target))
     if code in (errno.ENOSYS, errno.EINVAL):
-        # No such call here. What comes between the look and the rename is lost, as with any other tool.
+        # No such call here. A target created between the check and the rename is lost, as with any other tool.
         code = errno.EEXIST if os.path.lexists(target) else 0
         if code == 0:
             rename(source, target)
-    # A folder of ours may take the place of an empty one.
+    # A folder may replace an empty one.
     if code in (errno.EEXIST, errno.ENOTEMPTY):
         if source.is_dir() and target.is_dir() and not any(target.iterdir()):
             rename(source, target)
@@ -296,18 +296,18 @@ def rename_new(source: Path, target: Path) -> None:
 
 
 def rename_for_good(source: Path, target: Path, *, sync: bool = True) -> None:
-    """Rename, and refuse if there is a target. Rename back if it cannot be made to last: another try does it again."""
+    """Rename and sync; raise if the target exists. If the sync fails, rename back, so that the caller can retry."""
     rename_new(source, target)
     try:
         sync_folder(target.parent, sync=sync)
     except StorageError:
-        with suppress(StorageError):  # what made it fail is what the caller is to hear of
+        with suppress(StorageError):  # report the first failure
             rename(target, source)
         raise
 
 
 def exchange(a: Path, b: Path) -> bool:
-    """Let two paths change places at once; False where the file system cannot."""
+    """Exchange two paths in one atomic step; return False if the file system cannot."""
     code = _core.exchange(os.fsencode(a), os.fsencode(b))
     if code in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP):
         return False
@@ -318,24 +318,24 @@ def exchange(a: Path, b: Path) -> bool:
 
 
 def remove_file(path: Path) -> None:
-    """Remove a file, if it is there."""
+    """Remove a file if it exists."""
     with os_errors_as_storage_errors(path, "removing"):
         path.unlink(missing_ok=True)
 
 
 def remove_empty(path: Path) -> None:
-    """Remove a folder, if there is nothing in it."""
+    """Remove a folder if it is empty."""
     with suppress(OSError):
         path.rmdir()
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a folder and all in it, if it is there."""
+    """Remove a folder and all it contains, if it exists."""
     with os_errors_as_storage_errors(path, "removing"):
         if not path.is_dir() or path.is_symlink():
             path.unlink(missing_ok=True)
             return
         while path.is_dir():
-            # Parts of one target that give up together remove the same things.
+            # Parts of one target that give up at the same time remove the same files.
             with suppress(FileNotFoundError):
                 shutil.rmtree(path)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Any
 
-_MOST_OPEN = 128  # files of one dataset; of more, some are closed while others are read
-_MOST_ROOM = 1024  # files that all datasets together keep open, wherever the system would allow more
+_MOST_OPEN = 128  # files of one dataset; beyond that, some are closed while others are read
+_MOST_ROOM = 1024  # files that all datasets together keep open, even if the system allows more
 
 
 class _Room:
@@ -37,7 +37,7 @@ class _Room:
         return _MOST_ROOM if limit == resource.RLIM_INFINITY else min(_MOST_ROOM, max(16, limit // 4))
 
     def grant(self, files: int) -> int:
-        """Return how many of these files may stay open, which are a few at least."""
+        """Return how many of these files may stay open; always a few."""
         with self._free:
             granted = min(files, _MOST_OPEN, max(self.size // 4, self.size - self._granted))
             self._granted += granted
@@ -50,7 +50,7 @@ class _Room:
 
     @contextmanager
     def several(self, files: int) -> Generator[None, None, None]:
-        """Wait until there is room for so many files to be open at once, and keep it meanwhile."""
+        """Wait until this many files may be open at once, and reserve that room inside the block."""
         with self._free:
             self._free.wait_for(lambda: not self._at_once or self._at_once + files <= self.size)
             self._at_once += files
@@ -62,7 +62,7 @@ class _Room:
                 self._free.notify_all()
 
     def forget(self) -> None:
-        """Take notice that this process was forked: what threads had at that moment, nobody has here."""
+        """Reset after a fork: threads of the parent hold nothing here."""
         self._at_once, self._free = 0, threading.Condition()
 
 
@@ -71,16 +71,16 @@ os.register_at_fork(after_in_child=_room.forget)
 
 
 def files_at_once() -> int:
-    """Return how many files may be read by one call, which are all open meanwhile."""
+    """Return how many files one call may read; all of them are open meanwhile."""
     return min(_MOST_OPEN, _room.size // 2)
 
 
 class OpenFiles:
-    """Keeps files open that are read now and then, yet never more than `most` of them.
+    """Keeps files open between reads, but at most `most` of them.
 
     Args:
-        most: How many stay open when nobody uses them.
-        files: How many files there are at all. Where there is room for all, none is ever closed.
+        most: How many stay open while nobody uses them.
+        files: The total number of files. If there is room for all, none is ever closed.
     """
 
     def __init__(self, most: int, files: int | None = None) -> None:
@@ -93,7 +93,7 @@ class OpenFiles:
 
     @classmethod
     def of(cls, files: int) -> OpenFiles:
-        """Return what keeps as many of so many files open as there is room for in this process."""
+        """Keep as many of `files` files open as there is room for in this process."""
         granted = _room.grant(files)
         made = cls(granted, files)
         made._granted = True
@@ -101,7 +101,7 @@ class OpenFiles:
         return made
 
     def several(self, files: int) -> AbstractContextManager[None]:
-        """Keep room for so many files that are borrowed at once."""
+        """Reserve room to borrow this many files at once."""
         return nullcontext() if self._all_stay else _room.several(files)
 
     def borrow(self, file: LocalFile) -> int:
@@ -114,7 +114,7 @@ class OpenFiles:
         return file.descriptor
 
     def give_back(self, file: LocalFile) -> None:
-        """Let the file be closed when others are wanted."""
+        """Let the file be closed when others need room."""
         if self._all_stay:
             return
         with self._lock:
@@ -130,7 +130,7 @@ class OpenFiles:
 
 
 def _granted(files: int) -> OpenFiles:
-    # A function of the module: cloudpickle pickles a class's own methods by value, with all they use.
+    # A function of the module: cloudpickle pickles methods of a class by value, with everything they use.
     return OpenFiles.of(files)
 
 
@@ -144,11 +144,11 @@ class LentFile(ByteFile):
 
     @property
     def size(self) -> int:
-        """The size now."""
+        """The current size."""
         return LocalFile(self._file.path).size
 
     def check_not_truncated(self, record: int | None = None, offset: int | None = None) -> None:
-        """Raise if the file has fewer bytes than it had."""
+        """Raise if the file became shorter."""
         self._file.check_not_truncated(record, offset)
 
     def read_at(self, offset: int, size: int) -> bytes:

@@ -1,4 +1,4 @@
-"""Reading bytes that change or end meanwhile: one piece of a file object, and the errors for a file that changed."""
+"""Pieces: reads a piece of a file object, and makes the errors for a file that changed meanwhile."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def cut_short(path: str | None, had: int, size: int, *, record: int | None, offs
         path: The file.
         had: How many bytes it had.
         size: How many it has.
-        record: The number of the record that reading came to, if that is known.
+        record: The number of the record that was being read, if known.
         offset: Where it starts.
     """
     place = record_place(path) if offset is None else record_place(path, record, offset)
@@ -30,7 +30,7 @@ def cut_short(path: str | None, had: int, size: int, *, record: int | None, offs
 
 
 def written_over(path: str | None) -> CorruptRecordError:
-    """Return the error for a file that has other bytes than those that were read before."""
+    """Return the error for a file whose bytes differ from those read before."""
     words = "the file was written over while it was read"
     return CorruptRecordError(
         words, place=record_place(path), advice=REPLACE_BY_RENAMING, path=path, kind="written_over"
@@ -41,7 +41,7 @@ def read_piece(file: IO[bytes], size: int) -> bytes:
     """Return up to `size` bytes of an object with `read`; none at its end.
 
     Raises:
-        TypeError: It gives something else than so many bytes.
+        TypeError: It returns anything but up to `size` bytes.
     """
     piece: Any = file.read(size)
     if isinstance(piece, str):

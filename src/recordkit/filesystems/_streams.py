@@ -1,4 +1,4 @@
-"""Streams: files that the caller opened, and pipes, which are read once from front to back."""
+"""Streams: files that the caller opened, and pipes, which can be read only once, from front to back."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WAIT_FOR_WRITER = 30.0  # seconds, of a pipe that has a name
 
 
 class ObjectFile(ByteFile):
-    """A seekable file object that someone else opened and will close."""
+    """A seekable file object that the caller opened and will close."""
 
     def __init__(self, file: IO[bytes], name: str | None = None) -> None:
         self._file = file
@@ -47,7 +47,7 @@ class ObjectFile(ByteFile):
             return _read_all(self._file, size)
 
     def check_not_truncated(self, record: int | None = None, offset: int | None = None) -> None:
-        """Raise if the file has fewer bytes than when it was given."""
+        """Raise if the file became shorter."""
         with self._lock:
             now = self._file.seek(0, os.SEEK_END)
         if now < self.size:
@@ -55,9 +55,9 @@ class ObjectFile(ByteFile):
 
 
 class PipeFile(ByteFile):
-    """What can only be read from front to back, such as the standard input.
+    """A file that can only be read once, from front to back, such as standard input.
 
-    The beginning is kept, so that it can be looked at before it is read.
+    Its first 8 MiB are kept, so that they can be read again.
     """
 
     seekable = False
@@ -73,14 +73,14 @@ class PipeFile(ByteFile):
 
     @property
     def size(self) -> int:
-        """How many bytes there are; of a pipe that has not ended, more than there can be."""
+        """How many bytes there are; `UNKNOWN_SIZE` until the pipe has ended."""
         return self._at if self._ended else UNKNOWN_SIZE
 
     def read_at(self, offset: int, size: int) -> bytes:
         """Return `size` bytes from `offset` on; fewer only at the end.
 
         Raises:
-            StorageError: They have been read already, or are not the next ones.
+            StorageError: They were read already, or are not the next ones.
         """
         with self._lock:
             known = bytes(self._kept[offset : offset + size])
@@ -104,7 +104,7 @@ class PipeFile(ByteFile):
 
 
 def _named_pipe(path: str | os.PathLike[str]) -> PipeFile | None:
-    """Return the pipe under a name, such as `/dev/stdin` or what a shell makes of `<(…)`; None if it is none.
+    """Return the pipe of a name, such as `/dev/stdin` or the `<(…)` of a shell; None if it is not a pipe.
 
     Raises:
         StorageError: It cannot be opened, or no program opens it for writing in time.
@@ -112,7 +112,7 @@ def _named_pipe(path: str | os.PathLike[str]) -> PipeFile | None:
     try:
         if not stat.S_ISFIFO(os.stat(path).st_mode):  # noqa: PTH116 - it may be text that no path can be
             return None
-        # Opened to be waited for: otherwise opening it takes until another program writes, which may be never.
+        # Non-blocking, or opening would wait until another program writes, perhaps forever.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except ValueError:
         return None
@@ -124,7 +124,7 @@ def _named_pipe(path: str | os.PathLike[str]) -> PipeFile | None:
     file = open(path, "rb", opener=lambda *_: descriptor)  # noqa: SIM115 - it stays open as long as it is read
     waiting = select.poll()
     waiting.register(descriptor, select.POLLIN)
-    # What a shell makes of `<(…)` has its writer already, which may take its time.
+    # The `<(…)` of a shell has a writer already, which may be slow.
     is_connected = os.path.realpath(path).startswith(("/proc/", "/dev/"))
     if not is_connected and not waiting.poll(1000 * WAIT_FOR_WRITER):
         file.close()
@@ -149,11 +149,11 @@ def _read_all(file: IO[bytes], size: int) -> bytes:
 
 
 def as_open_file(where: Any) -> ByteFile | None:
-    """Return the file that the caller opened, the standard input for `"-"`, or the pipe of a name; None for others.
+    """Return a file that the caller opened, standard input for `"-"`, or the pipe of a name; None for other names.
 
     Raises:
         StorageError: The pipe cannot be opened.
-        TypeError: It is nothing that could be read.
+        TypeError: It cannot be read.
     """
     if where == "-":
         where = sys.stdin.buffer
