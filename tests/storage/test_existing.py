@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 payloads = st.lists(st.binary(max_size=60), max_size=12)
 
 
-def facts_of(path: Path) -> _append.Facts:
-    facts = _append.Facts(_append.compression_of(path))
+def facts_of(path: Path) -> _append.RecordSums:
+    facts = _append.RecordSums(_append.compression_of(path))
     facts.read(path)
     return facts
 

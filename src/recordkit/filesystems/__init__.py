@@ -10,7 +10,7 @@ from ._local import unreadable as unreadable
 from ._local_files import LocalFileSystem as LocalFileSystem
 from ._local_writes import TOO_MANY as TOO_MANY
 from ._local_writes import TOO_MANY_CODES as TOO_MANY_CODES
-from ._local_writes import File as File
+from ._local_writes import NewFile as NewFile
 from ._local_writes import children as children
 from ._local_writes import cut_file as cut_file
 from ._local_writes import exchange as exchange

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from recordkit.errors import ConflictError, OutcomeUnknownError, StorageError
 
 from ._local import LocalFile, version_of
-from ._local_writes import File, exchange, make_folder, remove_file, rename, rename_new, sync_folder
+from ._local_writes import NewFile, exchange, make_folder, remove_file, rename, rename_new, sync_folder
 from ._paths import fitting, mode_of, refusing
 from ._protocol import ALWAYS, IF_ABSENT, Capabilities, Entry, IfUnchanged, Stat
 
@@ -160,7 +160,7 @@ class LocalWriter:
         self._path = Path(path)
         make_folder(self._path.parent, sync=files.sync)
         self._staged = self._path.with_name(f"{_OURS}{os.urandom(8).hex()}.new")
-        self._file = File(self._staged, early=files.sync)
+        self._file = NewFile(self._staged, early=files.sync)
         self._file.path = self._path  # as errors are to name it
         self._is_open = True
 

@@ -64,7 +64,7 @@ _LARGE_BYTES = 4 << 20
 _SET_ASIDE_BYTES = 64 << 20
 
 
-class File:
+class NewFile:
     """A new file, written from front to back.
 
     Args:
@@ -155,7 +155,7 @@ def say_once(message: str) -> None:
 
 def write_new(path: Path, data: Buffer, *, sync: bool) -> None:
     """Write a file that nobody reads yet. Its folder is not synced."""
-    file = File(path)
+    file = NewFile(path)
     try:
         file.write([data])
         file.finish(sync=sync)

@@ -20,7 +20,7 @@ from recordkit.storage.staging import (
     MANIFEST,
     NAME,
     WAIT,
-    Facts,
+    ContentChecksum,
     Journal,
     Lock,
     changing_target,
@@ -60,8 +60,8 @@ def publish(
     *,
     overwrite: bool,
     sync: bool,
-    old: Facts | None = None,
-    new: Facts | None = None,
+    old: ContentChecksum | None = None,
+    new: ContentChecksum | None = None,
     mode: int | None = None,
 ) -> None:
     """Give shards their final names.
@@ -118,7 +118,7 @@ def publish(
         raise
 
 
-def _facts_before(target: Path, kind: Kind) -> Facts | None:
+def _facts_before(target: Path, kind: Kind) -> ContentChecksum | None:
     if kind != "file":
         return folder_facts(target)
     return sampled_facts(target) if target.is_file() else None

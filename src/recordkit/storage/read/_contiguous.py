@@ -18,7 +18,7 @@ _PIECE: Final = 1 << 20
 _UNKNOWN: Final = 1 << 62
 
 
-class Source(Protocol):
+class ByteSource(Protocol):
     """Bytes without a gap."""
 
     @property
@@ -132,7 +132,7 @@ class ContiguousBytes:
 class _Opened:
     """A source as a file object, with what a reader needs."""
 
-    def __init__(self, source: Source, offset: int) -> None:
+    def __init__(self, source: ByteSource, offset: int) -> None:
         self._source = source
         self._at = offset
 

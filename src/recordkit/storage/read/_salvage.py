@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from recordkit.filesystems import ByteFile
     from recordkit.records import Chunk
 
-    from ._contiguous import Source
+    from ._contiguous import ByteSource
 
     _Found: TypeAlias = tuple[int, int, int, bool]  # offset, length, how, nested: as the core returns it
     _Lost: TypeAlias = tuple[int, int, int, int]  # offset, length, what, records before
@@ -141,7 +141,7 @@ class _Walker:
 
     def __init__(
         self,
-        source: Source,
+        source: ByteSource,
         path: str,
         at: int,
         record: int,

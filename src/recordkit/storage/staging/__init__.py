@@ -5,7 +5,7 @@ from ._change_lock import changing as changing
 from ._change_lock import changing_target as changing_target
 from ._journal import MANIFEST as MANIFEST
 from ._journal import NAME as NAME
-from ._journal import Facts as Facts
+from ._journal import ContentChecksum as ContentChecksum
 from ._journal import Journal as Journal
 from ._journal import Kind as Kind
 from ._journal import folder_facts as folder_facts

@@ -73,7 +73,7 @@ DECLARED: Final = declare.JsonFormat(
 
 
 @dataclass(frozen=True)
-class Facts:
+class ContentChecksum:
     """A fingerprint of the content of a target: a size and a checksum."""
 
     size: int
@@ -98,8 +98,8 @@ class Journal:
     moves: tuple[tuple[str, str], ...]
     manifest: str
     overwrite: bool
-    old: Facts | None
-    new: Facts | None = None
+    old: ContentChecksum | None
+    new: ContentChecksum | None = None
     swapping: bool = False
 
     @classmethod
@@ -127,7 +127,7 @@ class Journal:
             raise DECLARED.error(str(path), "expected a file, found a link")
         value = DECLARED.load(path)
         moves = tuple((source, goal) for source, goal in value["moves"])
-        old, new = (None if value[name] is None else Facts(**value[name]) for name in ("old", "new"))
+        old, new = (None if value[name] is None else ContentChecksum(**value[name]) for name in ("old", "new"))
         journal = cls(value["kind"], moves, value["manifest"], value["overwrite"], old, new, value["swapping"])
         wrong = journal._explain_names(target)
         if wrong is None:
@@ -310,7 +310,7 @@ def lone_manifest(path: Path) -> Path:
     return manifest_of(path, lone=True)
 
 
-# --- Facts
+# --- Checksums
 
 
 def is_free(target: Path) -> bool:
@@ -320,7 +320,7 @@ def is_free(target: Path) -> bool:
     return target.is_dir() and not target.is_symlink() and not any(target.iterdir())
 
 
-def folder_facts(target: Path) -> Facts | None:
+def folder_facts(target: Path) -> ContentChecksum | None:
     """Fingerprint a dataset by its manifest and those of its overlays."""
     where = manifest_of(target, lone=False)
     overlays = where.parent / "overlays"
@@ -334,19 +334,19 @@ def folder_facts(target: Path) -> Facts | None:
                 return None
             continue
         size, crc = size + len(data), _core.crc32c(data, crc)
-    return Facts(size, f"{crc:08x}")
+    return ContentChecksum(size, f"{crc:08x}")
 
 
-def file_facts(path: Path, size: int) -> Facts | None:
+def file_facts(path: Path, size: int) -> ContentChecksum | None:
     """Fingerprint the first `size` bytes of a file; None if there are fewer."""
     crc, left = 0, size
     with path.open("rb", buffering=0) as file:
         while left and (piece := file.read(min(left, _PIECE))):
             crc, left = _core.crc32c(piece, crc), left - len(piece)
-    return Facts(size, f"{crc:08x}") if not left else None
+    return ContentChecksum(size, f"{crc:08x}") if not left else None
 
 
-def sampled_facts(path: Path) -> Facts:
+def sampled_facts(path: Path) -> ContentChecksum:
     """Fingerprint a file that is to be replaced; a large one by many pieces from all over it."""
     size, crc = path.stat().st_size, 0
     with path.open("rb", buffering=0) as file:
@@ -357,7 +357,7 @@ def sampled_facts(path: Path) -> Facts:
         for start in starts:
             file.seek(start)
             crc = _core.crc32c(file.read(_SAMPLE), crc)
-    return Facts(size, f"{crc:08x}")
+    return ContentChecksum(size, f"{crc:08x}")
 
 
 def _is_begun(target: Path, size: int, source: Path) -> bool:

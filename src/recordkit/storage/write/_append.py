@@ -46,7 +46,7 @@ class AppendTarget:
 
     schema: Schema | None
     manifest: Manifest | None
-    facts: Facts
+    facts: RecordSums
     fingerprint: Fingerprint
     layers: Sequence[Layer]
 
@@ -69,7 +69,7 @@ def of_folder(target: Path) -> AppendTarget:
         message = f"{target}: not a dataset of recordkit\n  It has no {SIDE}/manifest.json to add shards to."
         raise StorageError(message, path=str(target), errno=None if os.path.lexists(target) else errno.ENOENT)
     layers = layers_over([inside(target, shard.name, where) for shard in manifest.shards], manifest)
-    return AppendTarget(_seen(layers, manifest.schema), manifest, Facts(None), Fingerprint(0, 0, 0), layers)
+    return AppendTarget(_seen(layers, manifest.schema), manifest, RecordSums(None), Fingerprint(0, 0, 0), layers)
 
 
 def _seen(layers: Sequence[Layer], schema: Schema | None) -> Schema | None:
@@ -87,7 +87,7 @@ def of_file(target: Path, *, cut_torn_tail: bool) -> AppendTarget:
         raise StorageError(message, path=str(target), errno=errno.ENOENT)
     fingerprint = Fingerprint.of(target)
     manifest = Manifest.load(manifest_of(target, lone=True))
-    facts = Facts(compression_of(target))
+    facts = RecordSums(compression_of(target))
     facts.read(target, cut_torn_tail=cut_torn_tail)
     if manifest is not None and [(shard.bytes, shard.crc32c) for shard in manifest.shards] != [
         (facts.bytes, f"{facts.crc:08x}")
@@ -111,7 +111,7 @@ def _inferred_schema(first: Chunk) -> Schema | None:
 
 
 @dataclass
-class Facts:
+class RecordSums:
     """Sums over the records of a file, once all of them were read.
 
     Attributes:

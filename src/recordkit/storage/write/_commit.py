@@ -30,7 +30,7 @@ from recordkit.storage.format import (
 )
 from recordkit.storage.overlays import AFTER, layers_over, schema_with
 from recordkit.storage.publish import finish, moves_of, publish, publishing, take_back
-from recordkit.storage.staging import Facts, Journal, claim_parts, part_folder, part_folders
+from recordkit.storage.staging import ContentChecksum, Journal, claim_parts, part_folder, part_folders
 from recordkit.wording import listed
 
 from . import _append
@@ -132,7 +132,7 @@ def publish_file(part: StagedPart) -> None:
             _manifest(run, (named,)),
             overwrite=bool(run.get("overwrite")),
             sync=part.sync,
-            new=Facts(shard.bytes, shard.crc32c),
+            new=ContentChecksum(shard.bytes, shard.crc32c),
             mode=run.get("mode"),
         )
     part.release()
@@ -315,7 +315,7 @@ def publish_extended(writer: Writer, *, existing: AppendTarget, resume: bool) ->
             raise _is_there(part)
         if target.stat().st_size > old_size:  # a torn record, which may be cut off
             filesystems.cut_file(target, old_size, sync=writer._options.sync)
-        old, new_size = Facts(old_size, f"{facts.crc:08x}"), old_size + shard.bytes
+        old, new_size = ContentChecksum(old_size, f"{facts.crc:08x}"), old_size + shard.bytes
         new_crc = _core.crc32c_combine(facts.crc, int(shard.crc32c, 16), shard.bytes)
         mode = filesystems.permissions_of(target)
         moves = [(staged, target)]
@@ -359,7 +359,7 @@ def publish_extended(writer: Writer, *, existing: AppendTarget, resume: bool) ->
             overwrite=True,
             sync=writer._options.sync,
             old=old,
-            new=Facts(new_size, f"{new_crc:08x}"),
+            new=ContentChecksum(new_size, f"{new_crc:08x}"),
             mode=mode,
         )
     part.release()

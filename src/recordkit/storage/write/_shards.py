@@ -47,8 +47,8 @@ class ShardFile:
         self.stem = stem
         self._compression = compression
         self._first_row = first_row
-        self._file = filesystems.File(folder / f"{stem}{ending}", early=sync)
-        self._bad_file: filesystems.File | None = None
+        self._file = filesystems.NewFile(folder / f"{stem}{ending}", early=sync)
+        self._bad_file: filesystems.NewFile | None = None
         self._digest = new_digest()
         self._index = IndexBuilder()
         self._crc = 0
@@ -87,7 +87,7 @@ class ShardFile:
     def put_bad(self, lines: Sequence[bytes]) -> None:
         """Append lines to the quarantine."""
         if lines and self._bad_file is None:
-            self._bad_file = filesystems.File(self.folder / f"{self.stem}.jsonl")
+            self._bad_file = filesystems.NewFile(self.folder / f"{self.stem}.jsonl")
         if self._bad_file is not None:
             self._bad_file.write(lines)
             self._skipped += len(lines)
