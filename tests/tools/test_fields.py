@@ -203,7 +203,7 @@ class TestFeaturesThatAreRare:
 
     def test_are_not_there_twice(self, path: Path, tmp_path: Path) -> None:
         with pytest.raises(
-            SchemaError, match=r"a.tfrecord: record 12: x: the record has a feature .*\n  .*replace=True"
+            SchemaError, match=r"a.tfrecord: record 12: x: the record already has a feature .*\n  .*replace=True"
         ):
             rk.add_fields(path, {"x": np.arange(13)}, out=tmp_path / "refused")
 
