@@ -1,8 +1,8 @@
-r"""Sniff: what a file is, told from its bytes and never from its name.
+r"""File kind: recognises what a file is from its bytes, never from its name.
 
-A sound record header decides over everything else. What nothing here fits may be a damaged TFRecord file; the reader
-finds out. Each signature is one line of a table, as strict as keeps the first bytes of a damaged file from matching:
-the length of a record has zeros where signatures of four bytes go on.
+An intact record header decides over everything else. A file that matches nothing may be a damaged TFRecord file; the
+reader finds out. Each signature is one line of a table. It is strict enough not to match the first bytes of a damaged
+file: four-byte signatures must not be followed by zeros, as the length of a record is.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from recordkit import _core, examples, records
-from recordkit.codecs import CODECS, COMPRESSED
+from recordkit.codecs import COMPRESSED
 from recordkit.errors import WrongFileError
 from recordkit.filesystems import UNKNOWN_SIZE
 
@@ -28,7 +28,7 @@ _HEADER: Final = 12
 _PIECE: Final = 1 << 20
 _MOST_EXAMPLE: Final = 1 << 26
 _SURELY_ZLIB: Final = 8  # from this size on, a cut zlib stream is no longer the torn header of a plain file
-_SURELY_TEXT: Final = 6  # so many bytes of a torn header are never all letters: no record is 2**40 bytes long
+_SURELY_TEXT: Final = 6  # six bytes of a torn header are never all letters: no record is 2**40 bytes long
 _RAW: Final = 1 << 12
 
 _CONVERT = "recordkit opens TFRecord files: read this with its own library, and write it with recordkit.write."
@@ -46,7 +46,7 @@ _ANNEX = "The data was not downloaded: git annex get"
 
 
 class _Signature(NamedTuple):
-    """One word, what the bytes look like, what it is, what to do."""
+    """A kind of file: one word, what its bytes look like, what it is, what to do."""
 
     kind: str
     pattern: re.Pattern[bytes]
@@ -58,7 +58,7 @@ def _is(kind: str, pattern: bytes, what: str, advice: str) -> _Signature:
     return _Signature(kind, re.compile(pattern, re.DOTALL), what, advice)
 
 
-# Of the first bytes; the first that fits is the answer.
+# Matched against the first bytes; the first match wins.
 _STARTS: Final = (
     _is("npy", rb"\x93NUMPY[\x01-\x03]", "a NumPy array (.npy)", _LOAD),
     _is("npz", rb"PK\x03\x04(?!\0{4}).{26}[^\0]{0,200}?\.npy", "a zip of NumPy arrays (.npz)", _LOAD_ALL),
@@ -85,7 +85,7 @@ _STARTS: Final = (
     _is("git_annex", rb"(\.\./)*(\.git)?/?annex/objects/", "a git-annex pointer", _ANNEX),
 )
 
-# Of files that are text; the last fits any.
+# For text files; the last one matches any.
 _TEXTS: Final = (
     _is("html", rb"(?i)\s*(<!--.*?-->\s*)?<(!doctype html|html|head|body|title|script)\b", "an HTML page", _FETCH),
     _is("xml_error", rb"\s*(<\?xml.*?\?>\s*)?<Error\b", "an XML error page of an object store", _FETCH),
@@ -95,17 +95,16 @@ _TEXTS: Final = (
     _is("text", rb"", "plain text", _CONVERT),
 )
 
-# Of the last bytes.
+# Matched against the last bytes.
 _ENDS: Final = (
     _is("checkpoint", rb"\x57\xfb\x80\x8b\x24\x75\x47\xdb\Z", "the index of a TensorFlow checkpoint", _LEAVE),
     _is("checkpoint", rb"/\.ATTRIBUTES/VARIABLE_VALUE", "the data of a TensorFlow checkpoint", _LEAVE),
 )
 
-# Of what only a look at everything can tell.
+# Found only by reading all bytes.
 _ZEROS: Final = _is("zeros", rb"", "zeros and nothing else", _AGAIN)
 _EXAMPLE: Final = _is("example", rb"", "a serialized Example without the frame of a record", _FRAME)
 _SEQUENCE: Final = _is("sequence_example", rb"", "a serialized SequenceExample without the frame of a record", _FRAME)
-_TWICE: Final = _is("gzip", rb"", "gzip again", _ONCE)
 
 _BOM: Final = b"\xef\xbb\xbf"
 _NOT_TEXT: Final = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f\x7f]")
@@ -116,7 +115,7 @@ def compression_of(file: ByteFile) -> Compression:
     """Return how a TFRecord file is compressed, from its bytes; None for a plain, an empty or a damaged one.
 
     Raises:
-        WrongFileError: The file is surely something else.
+        WrongFileError: The file is certainly something else.
 
     >>> import gzip, io
     >>> from recordkit.filesystems import ObjectFile
@@ -153,13 +152,13 @@ def compression_of(file: ByteFile) -> Compression:
 
 
 def starts_record(head: bytes) -> bool:
-    """Whether the bytes start with the header of a record whose checksum is right."""
+    """Whether the bytes start with the header of a record, with the right checksum."""
     stored = int.from_bytes(head[8:_HEADER], "little")
     return len(head) >= _HEADER and _core.mask_crc(_core.crc32c(head[:8])) == stored
 
 
 def _payload_is_sound(file: ByteFile, head: bytes) -> bool:
-    """Whether the checksum of the payload confirms a length whose own checksum is damaged."""
+    """Whether the payload's checksum confirms a length whose own checksum is damaged."""
     length = int.from_bytes(head[:8], "little")
     if length > file.size - _HEADER - 4 or file.size == UNKNOWN_SIZE:
         return False
@@ -168,15 +167,15 @@ def _payload_is_sound(file: ByteFile, head: bytes) -> bool:
 
 
 def _refuse_inside(file: ByteFile, codec: Codec, raw: bytes, state: str) -> None:
-    """Raise if what is compressed is surely something else than records.
+    """Check that the uncompressed bytes may be records.
 
     Raises:
-        WrongFileError: That is so.
+        WrongFileError: They are certainly something else.
     """
     if not raw or starts_record(raw):
         return
     whole = state == "end"
-    found = _TWICE if CODECS[_TWICE.kind].recognises(raw) else _known(raw, raw if whole else b"", whole=whole)
+    found = _compressed_again(raw) or _known(raw, raw if whole else b"", whole=whole)
     if found is None and raw[0] == 0x0A and file.size < _MOST_EXAMPLE:
         found = _as_example(*codec.peek(file, _MOST_EXAMPLE))
     if found:
@@ -186,8 +185,14 @@ def _refuse_inside(file: ByteFile, codec: Codec, raw: bytes, state: str) -> None
         raise WrongFileError(message, path=file.name, kind=f"{found.kind}_in_{codec.name}")
 
 
+def _compressed_again(raw: bytes) -> _Signature | None:
+    """Return a signature if the bytes are surely compressed themselves."""
+    again = (codec.name for codec in COMPRESSED if codec.name and codec.has_magic and codec.recognises(raw))
+    return next((_is(name, rb"", f"{name} again", _ONCE) for name in again), None)
+
+
 def _known(head: bytes, tail: bytes, *, whole: bool) -> _Signature | None:
-    """Return what the ends of a file tell of it; None where no signature fits."""
+    """Recognise a file by its first and last bytes; None if no signature matches."""
     for signature in _STARTS:
         if signature.pattern.match(head):
             return signature
@@ -203,13 +208,13 @@ def _is_text(head: bytes, *, whole: bool) -> bool:
     try:
         head.decode()
     except UnicodeDecodeError as error:
-        # The cut may go through a letter.
+        # The sample may end inside a character.
         return not whole and error.start >= len(head) - 3 and error.reason == "unexpected end of data"
     return True
 
 
 def _known_as_a_whole(file: ByteFile, head: bytes) -> _Signature | None:
-    """Return what can be told only from all bytes of a file."""
+    """Recognise a file by reading all of its bytes."""
     size = file.size
     if size >= _HEADER and not any(head) and _all_zeros(file, size):
         return _ZEROS
@@ -223,7 +228,7 @@ def _all_zeros(file: ByteFile, size: int) -> bool:
 
 
 def _pieces(file: ByteFile, size: int) -> Iterator[bytes]:
-    """Yield the end and places in between, where a file that holds more shows it soon; then everything."""
+    """Yield the end and some samples, which soon show that a file is not all zeros; then everything."""
     for part in (8, 4, 2, 6, 1, 7, 3, 5):
         yield file.read_at(max(0, size * part // 8 - _HEAD), _HEAD)
     for at in range(0, size, _PIECE):
@@ -235,7 +240,7 @@ def _has_more_than_zeros(piece: bytes) -> bool:
 
 
 def _as_example(data: bytes, state: str) -> _Signature | None:
-    """Return which message the bytes are, all of them; a record's header never is one, for no tag is zero."""
+    """Return which message all the bytes are; a record's header is never one, since no tag is zero."""
     if state != "end":
         return None
     found = examples.survey(records.pack_many([data]))
