@@ -110,13 +110,15 @@ def leave(writer: Writer) -> None:
 
 
 def publish_new(writer: Writer, *, lone: bool) -> None:
+    # A resumed run keeps the order of the fields that it started with, which the writer may not have.
+    schema = None if writer.committed else writer.schema
     if lone:
-        publish_file(writer._part)
+        publish_file(writer._part, schema)
     else:
-        publish_parts(writer._part.target, [writer._part], sync=writer._part.sync)
+        publish_parts(writer._part.target, [writer._part], schema, sync=writer._part.sync)
 
 
-def publish_file(part: StagedPart) -> None:
+def publish_file(part: StagedPart, schema: Schema | None = None) -> None:
     """Publish the only shard of a part as a lone file."""
     shard = _only_shard(part)
     named = _renamed(shard, part.target.name)
@@ -129,7 +131,7 @@ def publish_file(part: StagedPart) -> None:
             part.target,
             "file",
             _like(moves, run.get("mode")),
-            _manifest(run, (named,)),
+            _manifest(run, (named,), schema),
             overwrite=bool(run.get("overwrite")),
             sync=part.sync,
             new=ContentChecksum(shard.bytes, shard.crc32c),
@@ -138,8 +140,8 @@ def publish_file(part: StagedPart) -> None:
     part.release()
 
 
-def publish_parts(target: Path, parts: list[StagedPart], *, sync: bool) -> Written:
-    """Put the shards of all parts into one folder, and publish it."""
+def publish_parts(target: Path, parts: list[StagedPart], schema: Schema | None = None, *, sync: bool) -> Written:
+    """Put the shards of all parts into one folder, and publish it; without a schema, with that of their runs."""
     run = _common_run(target, parts)
     final = staging_of(target) / "final"
     # Shards are numbered by split: a dataset may have several.
@@ -156,7 +158,7 @@ def publish_parts(target: Path, parts: list[StagedPart], *, sync: bool) -> Writt
             new = moves_of(shard, part.data, name, final, final / SIDE)
             moves += _like(new, mode)
             shards.append(_renamed(shard, name))
-    manifest = _manifest(run, tuple(shards))
+    manifest = _manifest(run, tuple(shards), schema)
     modes = [mode for part in parts if (mode := (part.run or {}).get("mode")) is not None]
     with publishing(target):
         for part in parts:
@@ -390,10 +392,11 @@ def _renamed(shard: Shard, name: str) -> Shard:
     return type(shard)(**{**vars(shard), "name": name})
 
 
-def _manifest(run: Mapping[str, Any], shards: tuple[Shard, ...]) -> Manifest:
-    schema = run.get("schema")
+def _manifest(run: Mapping[str, Any], shards: tuple[Shard, ...], schema: Schema | None) -> Manifest:
+    if schema is None and run.get("schema") is not None:
+        schema = Schema.from_json(run["schema"])
     return Manifest(
-        schema=None if schema is None else Schema.from_json(schema),
+        schema=schema,
         shards=shards,
         lineage=(*run.get("lineage", ()), _operation("create", run)),
         metadata=run.get("metadata") or {},
