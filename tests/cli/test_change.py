@@ -249,7 +249,7 @@ class TestAppend:
         done = run("append", "data", "-", given=lines)
 
         assert (done.status, done.err) == (0, "")
-        assert done.out == "2 records appended, 3 in all\n  data\n"
+        assert done.out == "2 records appended, 3 in total\n  data\n"
         assert rk.open("data")[:]["raw"].to_list() == [b"a", b"\0\1", b""]
 
     def test_takes_a_file_of_lines_or_a_dataset(self, run: Callable[..., Done]) -> None:
@@ -259,7 +259,7 @@ class TestAppend:
 
         dataset, lines = run("append", "data", "more"), run("append", "data", "more.jsonl", "--json")
 
-        assert dataset.out == "1 record appended, 2 in all\n  data\n"
+        assert dataset.out == "1 record appended, 2 in total\n  data\n"
         assert json.loads(lines.out) == {"path": "data", "appended": 1, "skipped": 0, "records": 3}
         assert sorted(rk.open("data")[:]["id"].tolist()) == [1, 2, 3]
 
@@ -290,7 +290,8 @@ class TestAppend:
 
         assert done.status == 1
         assert done.out == (
-            "1 record appended, 2 in all\n  data\n  1 row did not match the schema: see recordkit.quarantined('data')\n"
+            "1 record appended, 2 in total\n  data\n"
+            "  1 row did not match the schema: see recordkit.quarantined('data')\n"
         )
 
     def test_dataset_that_is_not_there_is_no_place_to_append_to(self, run: Callable[..., Done]) -> None:

@@ -29,7 +29,7 @@ class TestVerify:
         done = run("verify", train, "--check", "images")
 
         assert (done.status, done.err) == (0, "")
-        assert done.out == "2 files, 6 sound records, 1.71 KB: all is sound\n"
+        assert done.out == "2 files, 6 sound records, 1.71 KB: no damage found\n"
 
     def test_damage_is_named_with_the_next_step(self, run: Callable[..., Done], damaged: str) -> None:
         done = run("verify", damaged)
@@ -39,7 +39,7 @@ class TestVerify:
     def test_is_green_or_red_on_a_terminal(self, on_terminal: Callable[..., Done], train: str, damaged: str) -> None:
         sound, bad = on_terminal("verify", train), on_terminal("verify", damaged)
 
-        assert sound.out == "\x1b[1;32m2 files, 6 sound records, 1.71 KB: all is sound\x1b[0m\n"
+        assert sound.out == "\x1b[1;32m2 files, 6 sound records, 1.71 KB: no damage found\x1b[0m\n"
         assert bad.out.startswith("\x1b[1;31m1 file, 4 sound records")
         assert bad.bare == REPORT
 

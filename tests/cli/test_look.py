@@ -80,7 +80,7 @@ class TestInfo:
             "  compression none\n"
             "  message     text\n"
             "  record size 11 bytes\n"
-            "  sampled     the first records of 1 file, 4 in all\n"
+            "  sampled     the first records of 1 file, 4 in total\n"
             "\n"
             "  first payload: payload-000\n"
             "\n"
@@ -362,7 +362,7 @@ class TestCount:
             "records  file\n"
             "      3  train/train-00000-of-00002.tfrecord\n"
             "      3  train/train-00001-of-00002.tfrecord\n"
-            "6 in all\n"
+            "6 in total\n"
         )
 
     def test_counts_what_a_filter_holds_for(self, run: Callable[..., Done], train: str) -> None:

@@ -71,7 +71,7 @@ b      float64        0         6    0       1  2.5  1.25  0.8539  █ █ █�
         1,
         "different: 6 and 5 records, compared by all their bytes\n  only in a: 1 (record 5)\n",
     ),
-    "verify data": (0, "1 file, 6 sound records, 294 bytes: all is sound\n"),
+    "verify data": (0, "1 file, 6 sound records, 294 bytes: no damage found\n"),
     "verify bad.tfrecord": (
         1,
         """\
@@ -101,7 +101,7 @@ bad.tfrecord: 3 records recovered, now in new.tfrecord
     ),
     "filter data --where a<3 --out new": (0, "3 records of 6 (50.0%) in new files\n  new\n"),
     "bake data --out new": (0, "6 records in new files\n  new\n"),
-    "append data other": (0, "5 records appended, 11 in all\n  data\n"),
+    "append data other": (0, "5 records appended, 11 in total\n  data\n"),
     "index data": (0, "data/_recordkit/data-00000-of-00001.tfrecord.rki\n"),
     "bench data --seconds 0.01 --workers 1": (
         0,
@@ -170,7 +170,7 @@ complete -c recordkit -f -a '(__recordkit)'
   train: 600 records in 6 files, SIZE
 
 2. Every byte is checked: two checksums per record, the manifest, the indexes
-  6 files, 600 sound records, SIZE: all is sound
+  6 files, 600 sound records, SIZE: no damage found
 
 3. A copy is damaged: one bit flips in a shard, and another shard is truncated
   6 files, 598 sound records, SIZE: 2 files not sound

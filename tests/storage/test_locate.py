@@ -329,7 +329,7 @@ class TestNothing:
         fill(tmp_path, "a.tfrec")
 
         assert error_of(f"{tmp_path}/*.tfrecord") == (
-            f"{tmp_path}/*.tfrecord: the pattern matches nothing\n  {tmp_path} has a.tfrec."
+            f"{tmp_path}/*.tfrecord: the pattern matches nothing\n  {tmp_path} contains a.tfrec."
         )
 
     def test_a_glob_that_matches_only_what_is_left_out(self, tmp_path: Path) -> None:

@@ -341,7 +341,7 @@ class TestFiles:
         page.get_by_role("button", name="Verify every byte").click()
 
         expect(page.locator(".scan-line")).to_contain_text("60 sound records")
-        expect(page.locator(".scan-line .fine")).to_contain_text("all is sound")
+        expect(page.locator(".scan-line .fine")).to_contain_text("no damage found")
 
     def test_damage_is_found_and_marked(self, tab: Tabs, serve: Serve, tmp_path: Path) -> None:
         page = tab(serve(datasets.damaged(tmp_path / "a.tfrecord", lengths=False))).show("files")

@@ -9,7 +9,7 @@ import recordkit as rk
 from recordkit import progress
 from recordkit.wording import clean, counted
 
-from ._parser import add_fields, add_paths, where, whole
+from ._parser import add_fields, add_paths, given_paths, whole
 
 if TYPE_CHECKING:
     import argparse
@@ -59,7 +59,7 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
 def open_dataset(args: argparse.Namespace, **options: Any) -> Dataset:
     """Return the dataset."""
     on_error: Any = (lambda damage: None) if args.skip_damaged else "raise"
-    return rk.open(where(args), split=args.split, overlays=args.overlays, on_error=on_error, **options)
+    return rk.open(given_paths(args), split=args.split, overlays=args.overlays, on_error=on_error, **options)
 
 
 def known_total(dataset: Dataset, args: argparse.Namespace, screen: Screen) -> int | None:

@@ -26,12 +26,12 @@ __all__ = [
     "add_workers",
     "field",
     "flat",
+    "given_paths",
     "names",
     "natural",
     "options",
     "parser_of",
     "port",
-    "where",
     "whole",
     "without_side_files",
 ]
@@ -78,7 +78,7 @@ def add_paths(parser: argparse.ArgumentParser, *, many: bool = True) -> None:
     parser.add_argument("path", metavar="PATH", nargs="+" if many else None, help=text)
 
 
-def where(args: argparse.Namespace) -> Any:
+def given_paths(args: argparse.Namespace) -> Any:
     """Return PATH as `recordkit.open` takes it."""
     return args.path[0] if len(args.path) == 1 else args.path
 

@@ -67,7 +67,7 @@ def _summary(found: Description) -> Iterator[tuple[str, str]]:
     if found.schema is not None:
         yield "schema", "written with the dataset" if found.declared else "inferred from the records"
     if len(found.chunk) not in (0, found.records):
-        yield "sampled", f"the first records of {counted(found.sampled_files, 'file')}, {len(found.chunk):,} in all"
+        yield "sampled", f"the first records of {counted(found.sampled_files, 'file')}, {len(found.chunk):,} in total"
     if found.summary.changes:
         yield "changes", "; ".join(found.summary.changes) + " (in overlays)"
     if left_out := found.summary.left_out:

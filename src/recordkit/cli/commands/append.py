@@ -67,7 +67,7 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
     if args.json:
         screen.json({**facts, "records": total})
     else:
-        words = f"{counted(written.records, 'record')} appended, {total:,} in all"
+        words = f"{counted(written.records, 'record')} appended, {total:,} in total"
         screen.print(screen.style(words, "bold", "green"))
         screen.print(f"  {clean(args.path)}")
         if written.skipped:

@@ -17,7 +17,7 @@ from .._dataset_argument import (
     rows,
     with_progress,
 )
-from .._parser import UsageError, where, whole
+from .._parser import UsageError, given_paths, whole
 from ..terminal.bar import working
 from ..terminal.screen import clean_json
 
@@ -131,7 +131,7 @@ def _payloads(dataset: Dataset, args: argparse.Namespace, total: int | None) -> 
             (dataset if args.take is None else dataset.take(args.take)).records(), args.take or total
         )
         return
-    if where(args) == "-" or args.skip_damaged:
+    if given_paths(args) == "-" or args.skip_damaged:
         message = "--where with raw output reads records twice\n  Save standard input to a file, or repair the dataset."
         raise UsageError(message)
     from recordkit.expressions import Expression

@@ -41,7 +41,7 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
         screen.json({"records": records, **({"files": files} if args.files else {})})
     elif args.files:
         screen.table(["records", "file"], [[f"{count:,}", name] for name, count in files.items()], right=["records"])
-        screen.print(f"{records:,} in all")
+        screen.print(f"{records:,} in total")
     else:
         screen.print(str(records))
     return report_damage(dataset, screen)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import recordkit as rk
 from recordkit.wording import clean
 
-from .._parser import add_json, add_paths, where
+from .._parser import add_json, add_paths, given_paths
 from ..terminal.bar import working
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, screen: Screen) -> int:
     """Write the indexes, and print their paths."""
     with working(screen):
-        written = rk.index(where(args), text=args.text, overwrite=args.overwrite)
+        written = rk.index(given_paths(args), text=args.text, overwrite=args.overwrite)
     if args.json:
         screen.json({"indexes": [str(path) for path in written]})
     else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import recordkit as rk
 from recordkit.wording import clean, counted
 
-from .._parser import add_json, add_paths, add_workers, where
+from .._parser import add_json, add_paths, add_workers, given_paths
 from ..terminal.bar import working
 from ..terminal.screen import wrapped
 
@@ -42,7 +42,7 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
     """Print the findings."""
     schema = rk.Schema.load(args.schema) if args.schema is not None else None
     with working(screen):
-        report = rk.verify(where(args), check=args.check, workers=args.workers, schema=schema)
+        report = rk.verify(given_paths(args), check=args.check, workers=args.workers, schema=schema)
     if args.json:
         screen.json(report.to_dict())
     else:

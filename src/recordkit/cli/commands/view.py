@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from .._parser import add_paths, port, where
+from .._parser import add_paths, given_paths, port
 
 if TYPE_CHECKING:
     import argparse
@@ -37,5 +37,5 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
         screen.print(f"{screen.style(address, 'bold')}  Press Ctrl-C to stop.")
         screen.out.flush()
 
-    serve(where(args), port=args.port, split=args.split, open_browser=not args.no_browser, ready=ready)
+    serve(given_paths(args), port=args.port, split=args.split, open_browser=not args.no_browser, ready=ready)
     return 0

@@ -430,13 +430,13 @@ def _no_match(text: str, left_out: list[tuple[Path, str]]) -> StorageError:
         message = f"{text}: {words}\n  Pass a file by its own name to open it anyway."
         return StorageError(message, path=text, errno=errno.ENOENT)
     parent = next(folder for folder in Path(text).parents if not _MAGIC.search(str(folder)))
-    advice = _what_is_in(parent) if is_folder(parent) else f"{parent} is no folder."
+    advice = _what_is_in(parent) if is_folder(parent) else f"{parent} is not a folder."
     return StorageError(f"{text}: the pattern matches nothing\n  {advice}", path=text, errno=errno.ENOENT)
 
 
 def _what_is_in(folder: Path) -> str:
     names = _shown(folder)
-    return f"{folder} has {listed(names)}." if names else f"{folder} is empty."
+    return f"{folder} contains {listed(names)}." if names else f"{folder} is empty."
 
 
 def _shown(folder: Path) -> list[str]:

@@ -145,7 +145,7 @@ class Verified:
     def _headline(self, bad: int) -> str:
         what = f"{counted(len(self.files), 'file')}, {counted(self.records, 'sound record')}, {format_size(self.bytes)}"
         if self.ok:
-            return f"{what}: all is sound"
+            return f"{what}: no damage found"
         found = [f"{counted(bad, 'file')} not sound"] * bool(bad)
         found += [counted(len(self.problems), "problem")] * bool(self.problems)
         return f"{what}: {', '.join(found)}"

@@ -61,7 +61,7 @@ def verify(
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.tfrecord"
     >>> _ = rk.write(path, [{"id": number} for number in range(100)])
     >>> print(verify(path))
-    1 file, 100 sound records, 3.1 KB: all is sound
+    1 file, 100 sound records, 3.1 KB: no damage found
     >>> data = bytearray(path.read_bytes())
     >>> data[2000] ^= 1
     >>> _ = path.write_bytes(data)
