@@ -131,7 +131,7 @@ class TestRepair:
 
         assert refused.status == 1
         assert refused.out.startswith("a.tfrecord: no record is intact; b.tfrecord was not written\n")
-        assert "\n  To take them all the same: recordkit repair a.tfrecord --accept zero_crc\n" in refused.out
+        assert "\n  To accept them anyway: recordkit repair a.tfrecord --accept zero_crc\n" in refused.out
         assert (done.status, list(rk.open("b.tfrecord", raw=True))) == (0, [b"one", b"two"])
 
     def test_file_that_is_not_there_is_said_to_be(self, run: Callable[..., Done]) -> None:

@@ -178,7 +178,7 @@ complete -c recordkit -f -a '(__recordkit)'
       record N at byte N: the payload or its checksum is damaged
       the manifest says 100 records, but 99 are sound
     damaged/train-00001-of-00006.tfrecord: damaged, 99 sound records in SIZE
-      record N at byte N: a record was begun here, and the file ends before it does
+      record N at byte N: truncated record: the file ends before the record does
       the manifest says 100 records, but 99 are sound
   damaged/train-00000-of-00006.tfrecord: 99 records recovered, SIZE lost
   damaged/train-00001-of-00006.tfrecord: 99 records recovered, SIZE lost

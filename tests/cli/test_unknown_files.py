@@ -64,7 +64,7 @@ WRONG = {
     "ds_store": (
         b"\0\0\0\x01Bud1" + bytes(100),
         "a .DS_Store, the notes of macOS about a folder",
-        "Open the record files beside it, and leave this one out.",
+        "Open the record files next to it, and leave this one out.",
     ),
     "riegeli": (
         bytes.fromhex("83af70d10d884a3f") + bytes(100),
@@ -79,12 +79,12 @@ WRONG = {
     "text index": (
         b"0 27\n27 27\n54 27\n",
         "a text index of DALI or vahidk/tfrecord",
-        "Open the record files beside it, and leave this one out.",
+        "Open the record files next to it, and leave this one out.",
     ),
     "zeros": (
         bytes(4096),
         "zeros and nothing else",
-        "A crash or a broken copy has lost what was in it: get the file again from where it came.",
+        "A crash or a broken copy destroyed its content: fetch the file again from its source.",
     ),
 }
 
@@ -113,7 +113,7 @@ class TestWrongFile:
 
         assert done.status == 1
         assert done.err == (
-            "error: a.tfrecord: this is gzip around something else than records: a Git LFS pointer\n"
+            "error: a.tfrecord: this is gzip around something other than records: a Git LFS pointer\n"
             "  The data was not downloaded: git lfs pull\n"
         )
 

@@ -221,7 +221,7 @@ class TestExisting:
         writer.write({"id": 1})
         (tmp_path / "a").mkdir()
         (tmp_path / "a/theirs").write_text("theirs")
-        with pytest.raises(rk.TargetExistsError, match="It came while this was being written"):
+        with pytest.raises(rk.TargetExistsError, match="It was created while this was being written"):
             writer.close()
 
         assert (tmp_path / "a/theirs").read_text() == "theirs"

@@ -135,7 +135,7 @@ def test_a_file_that_is_copied_over_is_named_though_every_record_is_sound(tmp_pa
 
         save(path, [b"new %05d" % number for number in range(9000)])
 
-        with pytest.raises(rk.CorruptRecordError, match="was written over while it was read\n  Read it anew"):
+        with pytest.raises(rk.CorruptRecordError, match="was written over while it was read\n  Read it again"):
             list(reader)
 
 

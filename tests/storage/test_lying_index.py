@@ -116,7 +116,7 @@ def test_is_ignored_with_one_warning(lie: str, way: str, path: Path, caplog: pyt
     )
     assert [int(row["id"]) for row in dataset.skip(1300).take(3)] == [1300, 1301, 1302]
     (warning,) = warnings_of(caplog)
-    assert warning.startswith(f"{path}: its index is ignored, and another one is made: {index}: ")
+    assert warning.startswith(f"{path}: ignoring its index and building another: {index}: ")
     assert listing(path.parent / "_recordkit") == before
     report = rk.verify(path)
     assert not report.ok
@@ -150,7 +150,7 @@ class TestOneThatCouldBeTrue:
             pass
 
         (warning,) = warnings_of(caplog)
-        assert "those asked for before by number may have been others" in warning
+        assert "records read by number before may have been the wrong ones" in warning
 
     def test_is_found_by_verify(self, lying: Path) -> None:
         assert "its offsets do not match the records" in str(rk.verify(lying))

@@ -304,7 +304,7 @@ class TestWords:
     def test_zeros(self) -> None:
         assert str(refused(bytes(99))) == (
             "a.tfrecord: this is zeros and nothing else, not a TFRecord file\n"
-            "  A crash or a broken copy has lost what was in it: get the file again from where it came."
+            "  A crash or a broken copy destroyed its content: fetch the file again from its source."
         )
 
     def test_zstd(self) -> None:
@@ -321,6 +321,6 @@ class TestWords:
 
     def test_a_tar_in_gzip(self) -> None:
         assert str(refused(gzip.compress(tar(F5)))) == (
-            "a.tfrecord: this is gzip around something else than records: a tar archive\n"
+            "a.tfrecord: this is gzip around something other than records: a tar archive\n"
             "  Unpack it, and open the files that are in it."
         )

@@ -418,7 +418,7 @@ class TestCompressed:
 
         assert found == numbered("01")
         assert [damage.kind for damage in damages] == ["gzip_torn"]
-        assert "6 bytes around it belong to no whole record" in damages[0].words
+        assert "6 bytes around it belong to no complete record" in damages[0].words
 
     def test_c_zeros_behind_gzip_are_named(self) -> None:
         found, damages = walked(gzip.compress(F5) + bytes(100), "gzip")

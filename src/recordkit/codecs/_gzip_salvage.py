@@ -34,7 +34,7 @@ _MANY: Final = 10_000  # errors, and members that are decompressed to their ends
 _TRIED: Final = 1 << 14  # bytes that decide whether a member starts at an offset
 _ENOUGH: Final = 1 << 12  # more decompressed bytes without an error than chance can explain
 _FEXTRA: Final = 4
-_MAYBE: Final = "; what follows stands inside the damaged gzip data and may be part of its content"
+_MAYBE: Final = "; what follows is inside the damaged gzip data and may be part of its content"
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def segments(file: ByteFile, compression: Zipped, *, nested: bool = True) -> Ite
     >>> from recordkit.filesystems import ObjectFile
     >>> one, two = gzip.compress(b"one"), gzip.compress(b"two")
     >>> list(segments(ObjectFile(io.BytesIO(one + b"???" + two[:-3])), "gzip"))
-    [b'one', Gap(offset=23, length=3, kind='gzip_trailing', words='bytes that are no gzip follow the gzip data'),
+    [b'one', Gap(offset=23, length=3, kind='gzip_trailing', words='bytes that are not gzip follow the gzip data'),
      b'two', Gap(offset=41, length=5, kind='gzip_no_trailer',
                  words='the file ends before the checksum of the gzip data')]
     """

@@ -50,7 +50,7 @@ class Fault(Enum):
     CHECKSUM = "{}_damaged", "the {} data decompresses, but not to what its checksum says"
     TORN = "{}_torn", "the file ends inside the {} data"
     NO_TRAILER = "{}_no_trailer", "the file ends before the checksum of the {} data"
-    TRAILING = "{}_trailing", "bytes that are no {} follow the {} data"
+    TRAILING = "{}_trailing", "bytes that are not {} follow the {} data"
     ZEROS = "zeros", "zeros follow the {} data"
 
 

@@ -29,14 +29,14 @@ TOO_MANY = "Too many files are open in this process: close some, or raise the li
 
 _ADVICE = {
     **dict.fromkeys(TOO_MANY_CODES, TOO_MANY),
-    errno.ENOSPC: "The disk is full. Free some space and go on with resume=True; what is finished is kept.",
-    errno.EDQUOT: "Your quota on this disk is used up. Free some of it and go on with resume=True; "
-    "what is finished is kept.",
-    errno.EIO: "The device failed to do it. Look at the system's log (dmesg) and at the disk before going on with "
-    "resume=True; what is finished is kept.",
+    errno.ENOSPC: "The disk is full. Free some space and continue with resume=True; finished shards are kept.",
+    errno.EDQUOT: "Your quota on this disk is used up. Free some of it and continue with resume=True; "
+    "finished shards are kept.",
+    errno.EIO: "The device failed. Check the system's log (dmesg) and the disk before you continue with "
+    "resume=True; finished shards are kept.",
     errno.EROFS: "The file system is mounted read-only. Choose a target elsewhere.",
-    errno.EACCES: "You have no right to do that there. Choose a target elsewhere, or mend the rights.",
-    errno.EPERM: "You have no right to do that there. Choose a target elsewhere, or mend the rights.",
+    errno.EACCES: "You may not do that there. Choose another target, or change the permissions.",
+    errno.EPERM: "You may not do that there. Choose another target, or change the permissions.",
     errno.ENAMETOOLONG: "Choose a shorter name.",
     errno.EFBIG: "The file would be larger than this process or file system allows. Choose a smaller shard_size.",
 }
@@ -197,7 +197,7 @@ def cut_file(path: Path, size: int, *, sync: bool = True) -> None:
 def extend_file(path: Path, size: int, source: Path, *, sync: bool) -> None:
     """Truncate a file to `size` bytes and append the bytes of `source`."""
     with (
-        os_errors_as_storage_errors(path, f"writing behind byte {size:,}"),
+        os_errors_as_storage_errors(path, f"writing after byte {size:,}"),
         path.open("r+b", buffering=0) as file,
         source.open("rb") as more,
     ):
@@ -263,7 +263,7 @@ def refuse_links(*folders: Path) -> None:
     for folder in folders:
         if folder.is_symlink():
             message = (
-                f"{folder}: expected a folder, found a link, and nothing is written through one\n"
+                f"{folder}: expected a folder, found a link; recordkit does not write through links\n"
                 "  Put the folder itself in its place, or remove the link."
             )
             raise StorageError(message, path=str(folder))
@@ -288,7 +288,7 @@ def rename_new(source: Path, target: Path) -> None:
         if source.is_dir() and target.is_dir() and not any(target.iterdir()):
             rename(source, target)
             return
-        message = f"{target}: already exists\n  It came while this was being written."
+        message = f"{target}: already exists\n  It was created while this was being written."
         raise TargetExistsError(message, path=str(target), errno=code)
     if code:
         with os_errors_as_storage_errors(source, f"renaming to {target.name}"):

@@ -7,7 +7,7 @@ from typing import IO, Any, cast
 from recordkit.errors import CorruptRecordError, record_place
 
 REPLACE_BY_RENAMING = (
-    "Read it anew from its start. To replace a file that may be read meanwhile, write a new one and rename it, "
+    "Read it again from its start. To replace a file that may be read meanwhile, write a new one and rename it, "
     "as recordkit.write does."
 )
 

@@ -168,7 +168,7 @@ class Index:
                 or data[:8] != MAGIC
                 or _core.crc32c(data[:-4]) != int.from_bytes(data[-4:], "little")
             ):
-                message = f"{self.path}: not a sound index"
+                message = f"{self.path}: not a valid index"
                 raise ValueError(message)
             _, block, first, self.records, self.raw_bytes, of, last, table_crc, members, members_crc, _ = (
                 _HEADER.unpack(data)

@@ -76,17 +76,17 @@ def diagnosed(file: ByteFile) -> records.Diagnosis | None:
 
 def advice_of(found: records.Diagnosis, path: str) -> list[str]:
     """Return what is wrong with every record of a file, and the next step, if there is one."""
-    take = f"To take them all the same: recordkit.repair({path!r}, ..., accept={found.kind!r})"
+    take = f"To accept them anyway: recordkit.repair({path!r}, ..., accept={found.kind!r})"
     return [found.words, take] if found.kind in ACCEPTED else [found.words]
 
 
 def unstable_words(fault: CorruptRecordError, *, still_there: bool) -> str:
     """Describe a record that was damaged on the first reading and is intact on the second."""
     if not still_there:
-        return "the file was cut while it was read"
+        return "the file was truncated while it was read"
     if fault.kind in ("torn_header", "torn_payload"):
-        return "the file ended inside this record when it was read, and does no more: it is being written"
+        return "the file ended inside this record at first, and no longer does: it is being written"
     return (
-        "the first reading was damaged and the second is sound, and kept: the disk, the memory or the network "
-        "gives bytes that change"
+        "the first reading was damaged and the second is intact, and kept: the disk, the memory or the network "
+        "returns changing bytes"
     )

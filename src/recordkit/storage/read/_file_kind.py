@@ -35,11 +35,11 @@ _CONVERT = "recordkit opens TFRecord files: read this with its own library, and 
 _UNPACK = "Unpack it, and open the files that are in it."
 _EXPAND = "Decompress it first: recordkit reads plain, gzip and zlib files."
 _FETCH = "The download failed and its answer was saved in place of the file: fetch the file again."
-_LEAVE = "Open the record files beside it, and leave this one out."
+_LEAVE = "Open the record files next to it, and leave this one out."
 _FRAME = "Every message has to be framed as a record: recordkit.records.pack does that."
 _LOAD = "recordkit.write(path, np.load(...)) makes records of it."
 _LOAD_ALL = "recordkit.write(path, dict(np.load(...))) makes records of it."
-_AGAIN = "A crash or a broken copy has lost what was in it: get the file again from where it came."
+_AGAIN = "A crash or a broken copy destroyed its content: fetch the file again from its source."
 _ONCE = "It was compressed twice: decompress it once, and open the result."
 _LFS = "The data was not downloaded: git lfs pull"
 _ANNEX = "The data was not downloaded: git annex get"
@@ -73,7 +73,7 @@ _STARTS: Final = (
     _is("riegeli", rb"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f", "a Riegeli or ArrayRecord file", _CONVERT),
     _is("recordio", rb"(\x0a\x23\xd7\xce|\x3e\xd7\x23\x0a)(?!\0{4})", "a RecordIO file", _CONVERT),
     _is("ds_store", rb"\0\0\0\x01Bud1", "a .DS_Store, the notes of macOS about a folder", _LEAVE),
-    _is("hadoop_crc", rb"crc\0\0", "checksums that Hadoop keeps beside a file (.crc)", _LEAVE),
+    _is("hadoop_crc", rb"crc\0\0", "a Hadoop checksum file (.crc)", _LEAVE),
     _is("hdf5", rb"\x89HDF\r\n\x1a\n", "an HDF5 file", _CONVERT),
     _is("avro", rb"Obj\x01(?!\0{4})", "an Avro file", _CONVERT),
     _is("arrow", rb"ARROW1\0\0|\xff{4}..\0\0\x10\0\0\0", "Arrow IPC", _CONVERT),
@@ -180,7 +180,7 @@ def _refuse_inside(file: ByteFile, codec: Codec, raw: bytes, state: str) -> None
         found = _as_example(*codec.peek(file, _MOST_EXAMPLE))
     if found:
         message = (
-            f"{file.name}: this is {codec.name} around something else than records: {found.what}\n  {found.advice}"
+            f"{file.name}: this is {codec.name} around something other than records: {found.what}\n  {found.advice}"
         )
         raise WrongFileError(message, path=file.name, kind=f"{found.kind}_in_{codec.name}")
 

@@ -238,8 +238,8 @@ class RecordFile:
         numbers = np.searchsorted(starts, offsets)
         if last == count or not np.array_equal(starts[numbers], offsets):
             message = (
-                f"{self.name}: behind damage, it cannot be told which records these are\n"
-                "  What was added beside them cannot be read with them: open with overlays=False."
+                f"{self.name}: the numbers of records after damage are unknown, so overlays cannot be applied\n"
+                "  Open with overlays=False to read the records alone."
             )
             raise CorruptRecordError(message, path=self.name, kind="unaligned")
         return first + numbers.astype(np.int64)
@@ -454,7 +454,7 @@ class RecordFile:
             return IndexError(f"{self.name}: there is no record {max(numbers)}")
         message = (
             f"{self.name}: the file has {len(self._places)} records now, and had {self.count} when it was opened\n"
-            "  Open it anew."
+            "  Open it again."
         )
         return CorruptRecordError(message, path=self.name, kind="cut_short")
 
@@ -472,7 +472,7 @@ class RecordFile:
             self._places_are_sure = True  # as sure as they get
             return False
         if not before.equals(self._places.index):
-            words = "records are not where it says, and those asked for before by number may have been others"
+            words = "records are not where it says; records read by number before may have been the wrong ones"
             warn_of_index(self.name, f"{before.path}: {words}")
         return True
 

@@ -154,7 +154,7 @@ def check_fits(index: Index, size: int, compression: Compression, records: int |
     elif records is not None and len(index) != records:
         words = f"{len(index):,} records, but the manifest says {records:,}"
     if words is not None:
-        message = f"{index.path}: the index speaks of {words}"
+        message = f"{index.path}: the index lists {words}"
         raise ValueError(message)
 
 
@@ -162,8 +162,8 @@ def check_fits(index: Index, size: int, compression: Compression, records: int |
 def warn_of_index(name: str, words: str) -> None:
     """Warn that an index is ignored."""
     log.warning(
-        "%s: its index is ignored, and another one is made: %s\n"
-        "  Remove it; recordkit.index writes another one beside the file.",
+        "%s: ignoring its index and building another: %s\n"
+        "  Remove it; recordkit.index writes a new one next to the file.",
         name,
         words,
     )

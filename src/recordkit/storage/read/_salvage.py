@@ -109,7 +109,7 @@ def walk(
         walker = _Walker(Plain(file), file.name, offset, record, max_record_bytes, nested=nested)
         yield from cast("Iterator[Chunk | Damage]", walker.items(fault))
     elif offset:
-        message = f"{file.name}: only a plain file can be gone through from the middle on"
+        message = f"{file.name}: only a plain file can be walked from an offset"
         raise ValueError(message)
     else:
         found = _walk_compressed(file, compression, record, max_record_bytes, nested=nested)
@@ -330,7 +330,7 @@ class _Walker:
 
     def _nested_damage(self, start: int, inside: list[_Found]) -> Damage:
         begin, end = inside[0][0], inside[-1][0] + inside[-1][1] + _FRAME
-        done = "given all the same" if self._nested else "left out; nested=True gives them"
+        done = "kept anyway" if self._nested else "left out; nested=True keeps them"
         count = counted(len(inside), "record")
         words = f"{count} inside the payload of a damaged one, possibly part of its content: {done}"
         return Damage(self._path, "nested", self._outer, start + begin, end - begin, words, self._raw)
@@ -359,8 +359,8 @@ class _Walker:
 _WORDS: Final = {
     "bad_payload_crc": "the payload or its checksum is damaged",
     "bad_length": "the length of a record is damaged, or bytes were inserted or removed",
-    "torn_header": "a record was begun here, and the file ends inside its 12-byte header",
-    "torn_payload": "a record was begun here, and the file ends before it does",
+    "torn_header": "truncated record: the file ends inside its 12-byte header",
+    "torn_payload": "truncated record: the file ends before the record does",
 }
 _LOSSES: Final = (*_WORDS, "zeros")
 
@@ -447,5 +447,5 @@ def _after_gap(file: ByteFile, compression: Compression, gap: Gap, record: int, 
 
 
 def _gap_damage(path: str, gap: Gap, record: int, around: int) -> Damage:
-    words = f"{gap.words}; {around} bytes around it belong to no whole record" if around else gap.words
+    words = f"{gap.words}; {around} bytes around it belong to no complete record" if around else gap.words
     return Damage(path, gap.kind, record, gap.offset, gap.length, words)

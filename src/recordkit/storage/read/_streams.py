@@ -170,7 +170,7 @@ class MemberStream:
 def _miscounted(path: str, member: Member, found: int) -> CorruptRecordError:
     message = (
         f"{path}: the gzip member at byte {member.offset} has {found} records, and its header says {member.records}\n"
-        "  recordkit.verify tells what is wrong with the file."
+        "  recordkit.verify shows what is wrong with the file."
     )
     return CorruptRecordError(message, path=path, record=member.first_record, offset=member.offset, kind="gzip_damaged")
 
@@ -179,7 +179,7 @@ def _damaged(path: str, member: Member, words: str) -> CorruptRecordError:
     held = f"records {member.first_record} to {member.first_record + member.records - 1}"
     message = (
         f"{path}: the gzip member at byte {member.offset}, which holds {held}: {words}\n"
-        "  recordkit.repair(src, dst) finds every sound record, before it, in it and behind it."
+        "  recordkit.repair(src, dst) recovers every intact record before, in and after it."
     )
     return CorruptRecordError(message, path=path, record=member.first_record, offset=member.offset, kind="gzip_damaged")
 

@@ -53,7 +53,7 @@ def write_text_index(
     starts, sizes = file.places()
     lines = "".join(f"{start} {size}\n" for start, size in zip(starts.tolist(), sizes.tolist(), strict=True))
     if target.exists() and not overwrite:
-        message = f"{target}: there is an index already\n  Pass overwrite=True to replace it."
+        message = f"{target}: the index already exists\n  Pass overwrite=True to replace it."
         raise TargetExistsError(message, path=str(target))
     filesystems.replace_file(target, lines.encode())
     return target
@@ -76,7 +76,7 @@ def read_text_index(
         message = f"{index}: not the index of {path}, which has {len(starts):,} records: {mismatch}"
         raise StorageError(message, path=str(index)) from None
     except ValueError as error:
-        message = f"{index}: this is no text index: {error}\n  Expected two numbers a line: a record's offset and size."
+        message = f"{index}: not a text index: {error}\n  Expected a record's offset and size on each line."
         raise StorageError(message, path=str(index)) from None
     except OSError as error:
         message = f"{index}: cannot be read: {os.strerror(error.errno or 0)}"
