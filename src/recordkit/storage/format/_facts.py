@@ -8,5 +8,5 @@ DIGEST_BYTES = 16
 
 
 def new_digest() -> hashlib.blake2b:
-    """Return an empty digest of a shard, to be fed the identities of its records in file order."""
+    """Return an empty digest for a shard; update it with the identities of its records in file order."""
     return hashlib.blake2b(digest_size=DIGEST_BYTES)

@@ -44,7 +44,7 @@ _MOST: Final = (1 << 63) - 1
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What tells a file from another version of it, had from its two ends."""
+    """Tells versions of a file apart, from its size and its two ends."""
 
     size: int
     first: int
@@ -57,14 +57,14 @@ class Fingerprint:
 
     @classmethod
     def of_bytes(cls, file: ByteFile) -> Self:
-        """Return the fingerprint of whatever bytes can be read from."""
+        """Return the fingerprint of any file that can be read."""
         size = file.size
         first, last = file.read_at(0, _ENDS), file.read_at(max(0, size - _ENDS), _ENDS)
         return cls(size, _core.crc32c(first), _core.crc32c(last))
 
     @classmethod
     def of_joined(cls, path: Path, size: int, more: Path) -> Self:
-        """Return the fingerprint of the first `size` bytes of a file with another file behind them."""
+        """Return the fingerprint of the first `size` bytes of a file followed by another file."""
         with path.open("rb") as file, more.open("rb") as other:
             added = other.seek(0, 2)
             other.seek(0)
@@ -77,14 +77,14 @@ class Fingerprint:
 
 
 class IndexBuilder:
-    """Gathers the lengths of records as they are written."""
+    """Collects the lengths of records as they are written."""
 
     def __init__(self) -> None:
         self._lengths: list[NDArray[np.uint64]] = []
         self._members: list[tuple[int, int, int]] = []
 
     def add(self, lengths: NDArray[np.uint64]) -> None:
-        """Take the lengths of the next payloads."""
+        """Add the lengths of the next payloads."""
         self._lengths.append(lengths)
 
     def add_member(self, file: int, raw: int, record: int) -> None:
@@ -137,7 +137,7 @@ _NEAR = 4  # blocks to one that is wanted, on average
 
 
 class OtherFile(ValueError):  # noqa: N818 - the index is sound
-    """An index is not of this file, or of what the file was before it changed."""
+    """The index belongs to another file, or to this one before it changed."""
 
 
 class Index:
@@ -198,7 +198,7 @@ class Index:
         return ValueError(f"{self.path}: the numbers of the index cannot be true: {words}")
 
     def _checked_spans(self, members_at: int) -> NDArray[np.uint64]:
-        """Return how many bytes of records each block covers, all of them together exactly what there is."""
+        """Return how many bytes of records each block covers; together they cover all bytes exactly."""
         table = self.directory
         starts, least, widths = table["start"], table["least"], table["width"].astype(np.uint64)
         edges = np.append(starts, np.uint64(self.raw_bytes))
@@ -223,7 +223,7 @@ class Index:
         return int(self.records)
 
     def equals(self, other: Index) -> bool:
-        """Tell whether it says the same, by the checksums of all its blocks."""
+        """Tell whether two indexes are the same, by the checksums of their blocks."""
         return self.records == other.records and np.array_equal(self.directory, other.directory)
 
     def _opened(self, buffering: int = 0) -> IO[bytes]:
@@ -247,7 +247,7 @@ class Index:
         return np.cumsum(frames) - frames + np.uint64(start), frames
 
     def packed(self, numbers: Sequence[int]) -> Iterator[tuple[int, int, int, bytes]]:
-        """Yield blocks as they are kept: first start, least size, and what each is above it in so many bytes.
+        """Yield blocks as they are stored: first start, smallest size, and how far each size exceeds it.
 
         The index is opened once, and read in large pieces if they are near.
         """

@@ -1,4 +1,4 @@
-"""Manifest: what a dataset holds, in one JSON file that is replaced whole.
+"""Manifest: describes what a dataset holds, in one JSON file that is replaced atomically.
 
 The format is written down in docs/format/manifest.md.
 """
@@ -53,7 +53,7 @@ DECLARED: Final = declare.JsonFormat(
 
 
 def is_possible(records: int, raw_bytes: int) -> bool:
-    """Tell whether so many bytes can be so many records."""
+    """Tell whether this many bytes can hold this many records."""
     return records * _FRAME <= raw_bytes
 
 
@@ -69,7 +69,7 @@ class Shard:
         crc32c: Of all bytes of the file, in hexadecimal.
         digest: Of the records, whatever the compression: see docs/format/manifest.md.
         compression: `"gzip"`, `"zlib"` or None.
-        rows: How many rows of the source it stands for, those that were skipped included.
+        rows: How many rows of the source it covers, including skipped ones.
         skipped: How many of them are in quarantine.
         split: The name of the set it belongs to, appended sets included.
     """
@@ -86,16 +86,16 @@ class Shard:
     split: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the shard as JSON has it."""
+        """Return the shard as a JSON object."""
         return dict(vars(self))
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> Shard:
-        """Return the shard that `to_dict` gave."""
+        """Return the shard from the result of `to_dict`."""
         return cls(**value)
 
     def explain_impossible(self) -> str | None:
-        """Return why no file can be like this; None if one can."""
+        """Explain why no file can be like this; None if one can."""
         if not is_possible(self.records, self.raw_bytes):
             return f"{self.records:,} records in {self.raw_bytes:,} bytes, where each takes {_FRAME} or more"
         if self.compression is None and self.raw_bytes != self.bytes:
@@ -125,15 +125,15 @@ class Manifest:
 
     @property
     def records(self) -> int:
-        """How many records there are in all."""
+        """The total number of records."""
         return sum(shard.records for shard in self.shards)
 
     def with_shards(self, shards: tuple[Shard, ...], operation: Mapping[str, Any]) -> Manifest:
-        """Return the manifest with more shards, and the operation that made them."""
+        """Return the manifest with additional shards and the operation that made them."""
         return replace(self, shards=self.shards + shards, lineage=(*self.lineage, operation))
 
     def with_only(self, shard: Shard) -> Manifest:
-        """Return the manifest of a lone file that is now this one."""
+        """Return the manifest of a lone file, with this as its only shard."""
         return replace(self, shards=(shard,))
 
     def to_json(self) -> bytes:
@@ -151,7 +151,7 @@ class Manifest:
 
     @classmethod
     def load(cls, path: Path) -> Manifest | None:
-        """Return the manifest in a file, None if there is none.
+        """Load a manifest; None if the file does not exist.
 
         Raises:
             StorageError: It cannot be read, or is of a newer format.
@@ -164,7 +164,7 @@ class Manifest:
 
     @classmethod
     def parse(cls, data: bytes, where: str) -> Manifest:
-        """Return the manifest that some bytes hold.
+        """Parse a manifest.
 
         Raises:
             StorageError: They are not a manifest, or are of a newer format.
@@ -183,7 +183,7 @@ class Manifest:
 
 
 def _check(where: str, shards: tuple[Shard, ...]) -> None:
-    """Raise if shards cannot be as they are said to be, or two have one name."""
+    """Raise if the numbers of a shard are impossible, or two shards have the same name."""
     seen: set[str] = set()
     for place, shard in enumerate(shards):
         words = f"the name {shard.name} twice" if shard.name in seen else shard.explain_impossible()

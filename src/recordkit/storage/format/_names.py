@@ -1,6 +1,6 @@
-"""Names: of shards, and of what belongs to a target.
+"""Names: of shards, and of the files and folders that belong to a target.
 
-Shard sets are `name-00000-of-00016.tfrecord`, with `.gz` behind it for gzip.
+Shard sets are named `name-00000-of-00016.tfrecord`, with `.gz` appended for gzip.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from recordkit.codecs import codec_of
 from recordkit.errors import StorageError
 from recordkit.filesystems import fitting, given_path, is_folder, mode_of
 
-SIDE = "_recordkit"  # the folder of what is ours, out of the way of globs such as `*.tfrecord*` and `train-*`
+SIDE = "_recordkit"  # our folder, which globs such as `*.tfrecord*` and `train-*` do not match
 _RECORD_FILE = re.compile(
     r"\.(tfrecords?|tfrec|tfr|records?)(\.gz|\.gzip|\.zlib|\.z)?(-\d+-of-\d+)?(\.repaired)?$", re.IGNORECASE
 )
-_MOST_SET = 200  # bytes, so that the names of shards and of what is beside them fit
+_MOST_SET = 200  # bytes, so that the names of shards and of their side files fit
 _NOT_IN_NAMES = re.compile(r"[/\0]|-\d+-of-\d+")
 
 
@@ -53,7 +53,7 @@ def target_of(path: str | os.PathLike[str]) -> tuple[Path, bool]:
 
 
 def targets_of(path: str | os.PathLike[str]) -> list[Path]:
-    """Return the full paths that a name may be a target by: its own, and that of what a link of this name leads to.
+    """Return the full path of a target and, if it is a link, that of what it leads to.
 
     Raises:
         StorageError: It cannot be the path of a file or folder here.
@@ -98,7 +98,7 @@ def set_name(name: str | None, target: Path) -> str:
 
 
 def appended_name(name: str, taken: set[str]) -> str:
-    """Return the name of a set that is appended to the one called `name`.
+    """Return the name of a set that is appended to the set `name`.
 
     >>> appended_name("train", {"train", "train-append1"})
     'train-append2'
@@ -110,12 +110,12 @@ def appended_name(name: str, taken: set[str]) -> str:
 
 
 def staging_of(target: Path) -> Path:
-    """Return the hidden sibling in which a target is made."""
+    """Return the hidden folder next to a target, in which it is made."""
     return target.with_name(fitting(".", target.name, ".recordkit"))
 
 
 def side_of(target: Path, *, lone: bool) -> Path:
-    """Return the folder that holds what is ours of a target."""
+    """Return the folder that holds the side files of a target."""
     return target.parent / SIDE if lone else target / SIDE
 
 
@@ -125,7 +125,7 @@ def manifest_of(target: Path, *, lone: bool) -> Path:
 
 
 def is_plain(name: str) -> bool:
-    r"""Tell whether a name can be that of something in a folder, and leads nowhere else.
+    r"""Tell whether a name can be that of something in a folder, and cannot lead out of it.
 
     >>> [name for name in ("a.tfrecord", "", ".", "..", "../a", "/a", "a/b", "a\0b", "\ud800") if is_plain(name)]
     ['a.tfrecord']
@@ -140,7 +140,7 @@ def is_plain(name: str) -> bool:
 def inside(folder: Path, name: str, said_by: Path) -> Path:
     """Return the path of a name that a side file gives, which cannot lead out of the folder.
 
-    Every name that comes out of a manifest, overlay, journal or any other file beside the records is joined here. A
+    Every name from a manifest, overlay, journal or any other side file is joined here. A
     link is followed to places in the folder, and to the folder where the side file itself really is: in the cache of
     Hugging Face all files of a dataset are links into one folder.
 

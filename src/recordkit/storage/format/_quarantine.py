@@ -1,4 +1,4 @@
-"""Quarantine: rows that did not fit, kept as JSON lines so that they can be mended and written again."""
+"""Quarantine: keeps rows that did not fit as JSON lines, so that they can be fixed and written again."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class BadRow:
 
 @dataclass(frozen=True)
 class Lost:
-    """Stands for a value that the quarantine could not keep."""
+    """A placeholder for a value that the quarantine could not keep."""
 
     what: str
 
@@ -79,7 +79,7 @@ def to_line(bad: BadRow) -> bytes:
 
 
 def _kept(row: Any) -> Any:
-    """Return a row as JSON, with what is too deep in it lost."""
+    """Return a row as JSON; values nested too deeply become `Lost`."""
     try:
         value = _to_json(row)
         declare.anything(value)
@@ -97,8 +97,8 @@ def from_line(line: bytes, where: str = "the line") -> BadRow:
     value = DECLARED.parse(line, where)
     try:
         return BadRow(value["row"], value["field"], value["reason"], _from_json(value["values"]))
-    except FormatMismatch as unlike:
-        raise DECLARED.error(where, str(unlike)) from None
+    except FormatMismatch as mismatch:
+        raise DECLARED.error(where, str(mismatch)) from None
 
 
 def read_quarantine(path: Path) -> Iterator[BadRow]:

@@ -1,4 +1,4 @@
-"""Side JSON: files of ours that lie beside records, read only as they are declared.
+"""Side JSON: recordkit's own JSON files next to records, accepted only if they are as declared.
 
 They come from strangers as the records do. So each is declared: its keys, their types and ranges. Whatever is not so is
 one error, a `StorageError` that names the file, the key, what was expected and what was found.
@@ -31,7 +31,7 @@ Rule: TypeAlias = "Callable[[Any], None]"
 
 
 class FormatMismatch(Exception):  # noqa: N818 - no error of its own: `JsonFormat` makes one of it
-    """A value is not as it was declared.
+    """A value does not match its declaration.
 
     Args:
         found: What is there.
@@ -45,7 +45,7 @@ class FormatMismatch(Exception):  # noqa: N818 - no error of its own: `JsonForma
         self._keys: list[int | str] = []
 
     def within(self, key: int | str) -> FormatMismatch:
-        """Return it as seen from the list or object around."""
+        """Return the error as seen from the enclosing list or object."""
         self._keys.insert(0, key)
         return self
 
@@ -69,7 +69,7 @@ def number(least: int = 0, most: int = MOST) -> Rule:
 
 
 def text(pattern: str = ".*", words: str = "text") -> Rule:
-    """Declare text, which a pattern describes."""
+    """Declare text that matches a pattern."""
     like = re.compile(pattern, re.DOTALL)
 
     def check(value: Any) -> None:
@@ -80,7 +80,7 @@ def text(pattern: str = ".*", words: str = "text") -> Rule:
 
 
 def file_name(value: Any) -> None:
-    """Declare the plain name of a file, which leads nowhere else."""
+    """Declare the plain name of a file, which cannot lead elsewhere."""
     if not isinstance(value, str) or not _names.is_plain(value):
         raise FormatMismatch(told(value), "the plain name of a file")
 
@@ -113,7 +113,7 @@ def or_null(rule: Rule) -> Rule:
 
 
 def array(rule: Rule, size: int | None = None) -> Rule:
-    """Declare a list of values that are alike, any number of them or so many."""
+    """Declare a list of values of one kind, of any size or a given one."""
 
     def check(value: Any) -> None:
         if not isinstance(value, list) or size not in (None, len(value)):
@@ -121,14 +121,14 @@ def array(rule: Rule, size: int | None = None) -> Rule:
         for place, each in enumerate(value):
             try:
                 rule(each)
-            except FormatMismatch as unlike:
-                raise unlike.within(place) from None
+            except FormatMismatch as mismatch:
+                raise mismatch.within(place) from None
 
     return check
 
 
 def table(rule: Rule, keys: Rule | None = None) -> Rule:
-    """Declare an object with any keys, whose values are alike."""
+    """Declare an object with any keys and values of one kind."""
 
     def check(value: Any) -> None:
         if not isinstance(value, dict):
@@ -138,8 +138,8 @@ def table(rule: Rule, keys: Rule | None = None) -> Rule:
                 if keys is not None:
                     keys(key)
                 rule(each)
-            except FormatMismatch as unlike:
-                raise unlike.within(key) from None
+            except FormatMismatch as mismatch:
+                raise mismatch.within(key) from None
 
     return check
 
@@ -160,19 +160,19 @@ def record(required: Mapping[str, Rule], optional: Mapping[str, Rule] | None = N
                 raise FormatMismatch(_short(key), f"no keys but {', '.join(rules)}")
             try:
                 rule(each)
-            except FormatMismatch as unlike:
-                raise unlike.within(key) from None
+            except FormatMismatch as mismatch:
+                raise mismatch.within(key) from None
 
     return check
 
 
 def nothing(value: Any) -> None:
-    """Declare that there is none: for the items of lists that are empty."""
+    """Declare that there is no value: for the items of empty lists."""
     raise FormatMismatch(told(value), "an empty list")
 
 
 def anything(value: Any) -> None:
-    """Declare any JSON of finite numbers, whose lists and objects do not go too deep."""
+    """Declare any JSON value with finite numbers and limited nesting."""
     level, depth = [value], 0
     while level:
         depth += 1
@@ -191,7 +191,7 @@ def anything(value: Any) -> None:
 
 
 def told(value: Any) -> str:
-    """Return what was found, in a few words and never with long text of the file's."""
+    """Describe a value in a few words, without long text from the file."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -214,7 +214,7 @@ def _short(key: str) -> str:
 
 
 class JsonFormat:
-    """A kind of file of ours, and what it holds.
+    """A kind of JSON file, and what it holds.
 
     Args:
         what: What errors call it.
@@ -228,7 +228,7 @@ class JsonFormat:
         self._advice = advice
 
     def load(self, path: Path) -> Any:
-        """Return what is in a file.
+        """Load and check a file.
 
         Raises:
             FileNotFoundError: There is none.
@@ -236,8 +236,8 @@ class JsonFormat:
         """
         try:
             return self.parse(read_small(path), str(path))
-        except FormatMismatch as unlike:
-            raise self.error(str(path), str(unlike)) from None
+        except FormatMismatch as mismatch:
+            raise self.error(str(path), str(mismatch)) from None
         except (FileNotFoundError, NotADirectoryError):
             raise FileNotFoundError(str(path)) from None
         except StorageError:
@@ -250,7 +250,7 @@ class JsonFormat:
             raise StorageError(message, path=str(path), errno=error.errno) from None
 
     def parse(self, data: bytes, where: str) -> Any:
-        """Return what some bytes hold.
+        """Parse and check some bytes.
 
         Raises:
             StorageError: They are not as declared.
@@ -260,8 +260,8 @@ class JsonFormat:
                 data.decode("utf-8", "surrogatepass"), object_pairs_hook=_object, parse_constant=_no_constant
             )
             self._check(value, where)
-        except FormatMismatch as unlike:
-            raise self.error(where, str(unlike)) from None
+        except FormatMismatch as mismatch:
+            raise self.error(where, str(mismatch)) from None
         except RecursionError:
             raise self.error(where, "expected JSON, found lists and objects too deep within each other") from None
         except ValueError as error:
@@ -269,15 +269,15 @@ class JsonFormat:
         return value
 
     def check(self, value: Any, where: str) -> None:
-        """Raise if a value that is about to be written could not be read again.
+        """Check that a value that is about to be written can be read again.
 
         Raises:
             StorageError: It is not as declared.
         """
         try:
             self._check(value, where)
-        except FormatMismatch as unlike:
-            raise self.error(where, str(unlike)) from None
+        except FormatMismatch as mismatch:
+            raise self.error(where, str(mismatch)) from None
 
     def _check(self, value: Any, where: str) -> None:
         rule = self._rule
@@ -300,7 +300,7 @@ class JsonFormat:
 
 
 def to_bytes(value: Any) -> bytes:
-    r"""Return the JSON of a value. Names of files may have bytes that are no text: those are written as escapes.
+    r"""Return the JSON of a value. Bytes of file names that are not text are written as escapes.
 
     >>> to_bytes({"name": "caf\udce9"})
     b'{\n "name": "caf\\udce9"\n}\n'
@@ -316,8 +316,8 @@ def _versioned(value: Any) -> None:
         raise FormatMismatch(", ".join(map(_short, list(value)[:20])) or "no keys", "the key format")
     try:
         number(least=1)(value[_FORMAT])
-    except FormatMismatch as unlike:
-        raise unlike.within(_FORMAT) from None
+    except FormatMismatch as mismatch:
+        raise mismatch.within(_FORMAT) from None
 
 
 def _object(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
@@ -335,7 +335,7 @@ def _no_constant(word: str) -> None:
 
 
 def read_small(path: Path, most: int = MOST_BYTES) -> bytes:
-    """Return the bytes of a file that is read as a whole.
+    """Return the bytes of a small file.
 
     Raises:
         OSError: It cannot be read.

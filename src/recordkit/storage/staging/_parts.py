@@ -263,7 +263,7 @@ class StagedPart:
 
     @property
     def run(self) -> dict[str, Any] | None:
-        """The arguments with which this part was begun; None if it was not."""
+        """The arguments that this part was started with; None if it was not started."""
         return load_run(self.folder)
 
     @run.setter
@@ -388,7 +388,7 @@ def part_folder(staging: Path, number: int, total: int) -> Path:
 
 
 def part_folders(staging: Path) -> list[Path]:
-    """Return the folders of the parts that were begun."""
+    """Return the folders of the parts that were started."""
     return [path for path in filesystems.children(staging) if _PART.fullmatch(path.name)]
 
 
@@ -425,8 +425,8 @@ def finished_shards(folder: Path, *, gaps: bool = False) -> dict[int, Shard]:
 
 def _is_there(data: Path, shard: Shard) -> bool:
     stem = shard.name.split(".")[0]
-    beside = [f"{stem}.rki"] + ([f"{stem}.jsonl"] if shard.skipped else [])
-    paths = [data / name for name in (shard.name, *beside)]
+    side_files = [f"{stem}.rki"] + ([f"{stem}.jsonl"] if shard.skipped else [])
+    paths = [data / name for name in (shard.name, *side_files)]
     if not all(path.exists() for path in paths):
         return False
     for path in paths:
@@ -457,7 +457,7 @@ def _json(value: Any) -> bytes:
 
 
 def load_run(folder: Path) -> dict[str, Any] | None:
-    """Return the arguments with which the part in a folder was begun; None if it was not."""
+    """Return the arguments that the part in a folder was started with; None if it was not started."""
     run = _load(_RUN, folder / "run.json")
     for name in _NAMES:
         if run is not None and run.get(name) is not None:
