@@ -262,7 +262,7 @@ def headlines(results: dict[str, Any], flips: dict[str, Any]) -> list[str]:
     """Return the three numbers of the README, and how many comparisons recordkit loses."""
     ratios = {(each["task"], each["what"]): each["ratio"] for each in results["ratios"] if each["ratio"] is not None}
     fast, cheap = (
-        [f"| **{ratios[key]:.3g}x as fast as {line.than}** | {line.done} |"]
+        [f"| **{ratios[key]:.3g} times as fast as {line.than}** | {line.done} |"]
         if (key := (line.task, line.what)) in ratios
         else []
         for line in (FASTER, CHEAPER)
@@ -388,9 +388,9 @@ def words(chart: Chart, cases: list[dict[str, Any]]) -> str:
 def measured(results: dict[str, Any]) -> list[str]:
     """Return where and when, in sentences."""
     where, settings = results["machine"], results["settings"]
-    whole = "all tasks" if not settings["only"] and settings["scale"] == 1 else "some of the tasks"
+    whole = "all tasks" if not settings["only"] and settings["scale"] == 1 else "a subset of the tasks"
     return [
-        f"Measured on {results['date'][:10]} ({whole}, {settings['repeats']} repeats) at commit {results['commit']},",
+        f"Measured on {results['date'][:10]} ({whole}, {settings['repeats']} runs each) at commit {results['commit']},",
         f"on {where['cores']} cores of {where['cpu']} with {where['memory_gb']} GB.",
     ]
 

@@ -214,7 +214,7 @@ class _Parser:
         if token.text in _CONSTANTS:
             return Literal(_CONSTANTS[token.text], token.at)
         if token.text == "nan":
-            self._fail("nan equals nothing, itself neither", token.at, "To find it: score != score")
+            self._fail("nan equals nothing, not even itself", token.at, "To find it, write score != score")
         if self._is("(") and token.text == "len":
             return self._length(token)
         return self._named(token)
@@ -224,7 +224,8 @@ class _Parser:
             at = (token.at[0], self._token.at[1])
             self._fail("there is no function but len", at, "As in: len(tokens) > 512")
         if self._is("["):
-            self._fail("a field has no parts here", self._token.at, "To look for a value in it: 3 in tokens")
+            hint = "To test whether it contains a value, write 3 in tokens"
+            self._fail("filters cannot index a field", self._token.at, hint)
         return Name(token.text, token.at)
 
     def _length(self, token: Token) -> Length:
