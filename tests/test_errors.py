@@ -29,7 +29,7 @@ CORRUPT = CorruptRecordError(
 )
 SCHEMA = SchemaError("label: expected int64", field="label", record=3, path="train", expected="int64", found="float")
 MALFORMED = MalformedPayloadError("record 3: no Example", record=3, byte=7, kind="malformed")
-EXTRA = MissingExtraError("bfloat16", "ml_dtypes", "bfloat16")
+EXTRA = MissingExtraError("bfloat16", "ml_dtypes", "ml_dtypes")
 
 
 class TestTree:
@@ -68,7 +68,7 @@ class TestTree:
         assert vars(schema) == dict.fromkeys(["field", "record", "path", "expected", "found"]) | parts | {"where": ""}
 
     def test_missing_extra_says_what_to_install(self) -> None:
-        assert str(EXTRA) == "bfloat16 needs ml_dtypes: pip install 'recordkit[bfloat16]'"
+        assert str(EXTRA) == "bfloat16 needs ml_dtypes: pip install 'recordkit[ml_dtypes]'"
 
 
 class TestParts:

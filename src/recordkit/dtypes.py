@@ -1,6 +1,7 @@
-"""Dtypes: the names that a schema may use, and what each means to NumPy, Arrow, TensorFlow and the wire.
+"""Dtypes: the names that a schema may use, and how NumPy, Arrow, TensorFlow and records represent each.
 
-A new dtype takes a line in `DTYPES`, one in docs/format/schema.md, and its name in `recordkit.tf` if TensorFlow has it.
+To add a dtype of NumPy or ml_dtypes, add a line to `DTYPES` and its name to the two lists in docs/format/schema.md. If
+`tf.io.serialize_tensor` supports it, give `recordkit.tf` its name, too.
 """
 
 from __future__ import annotations
@@ -19,16 +20,17 @@ if TYPE_CHECKING:
 
 
 class DtypeInfo(NamedTuple):
-    """What recordkit knows of one dtype.
+    """A dtype, and how other libraries and the wire represent it.
 
     Attributes:
-        name: In the schema language; for numbers, in NumPy too.
-        group: The sort of values it has.
+        name: Its name in the schema language; for numbers, also in NumPy or ml_dtypes.
+        group: The kind of values it has.
         kind: The kind of list of an Example that holds its values; None where arrays are stored as raw bytes.
         most_dims: Arrays of more dimensions are raw bytes too; None for no such limit.
         arrow: The format of its numbers in Arrow's C data interface; empty if Arrow lays them out otherwise.
         tensor: Its number in TensorFlow's DataType, the typed list of a TensorProto that holds its values, and the
-            NumPy dtype of a value there, empty for varints. None where TensorFlow has no such dtype.
+            NumPy dtype of a value there, empty for varints. None if TensorFlow does not serialize such tensors.
+        ml_itemsize: The bytes of a value, for a dtype that the package ml_dtypes adds to NumPy; 0 for NumPy's own.
     """
 
     name: str
@@ -37,6 +39,7 @@ class DtypeInfo(NamedTuple):
     most_dims: int | None = None
     arrow: str = ""
     tensor: tuple[int, int, str] | None = None
+    ml_itemsize: int = 0
 
 
 # Small integers are varints up to one dimension: with more they are pixels or masks, and raw bytes are smaller.
@@ -52,8 +55,10 @@ DTYPES: Final = {
         DtypeInfo("uint16", "integer", "int64", 1, "S", (17, 7, "")),
         DtypeInfo("uint32", "integer", "int64", 1, "I", (22, 16, "")),
         DtypeInfo("uint64", "integer", None, None, "L", (23, 17, "")),
+        DtypeInfo("float8_e4m3fn", "float", ml_itemsize=1),
+        DtypeInfo("float8_e5m2", "float", ml_itemsize=1),
         DtypeInfo("float16", "float", None, None, "e", (19, 13, "")),
-        DtypeInfo("bfloat16", "float", None, None, "", (14, 13, "")),
+        DtypeInfo("bfloat16", "float", None, None, "", (14, 13, ""), ml_itemsize=2),
         DtypeInfo("float32", "float", "float", None, "f", (1, 5, "<f4")),
         DtypeInfo("float64", "float", None, None, "g", (2, 6, "<f8")),
         DtypeInfo("complex64", "complex", None, None, "", (8, 9, "<f4")),
@@ -75,6 +80,7 @@ INTEGERS: Final = _of("integer")
 FLOATS: Final = _of("float")
 COMPLEXES: Final = _of("complex")
 BYTES: Final = _of("bytes")
+ML_DTYPES: Final = tuple(dtype.name for dtype in DTYPES.values() if dtype.ml_itemsize)
 TIMES: Final = ("datetime64", "timedelta64")  # followed by a colon and a unit, and stored as raw bytes
 
 # Longest first, so that "ms" is not read as "m" and a rest.
@@ -96,9 +102,9 @@ _OTHER_NAMES: Final = {
     "image": "Write jpeg or png for an encoded picture, uint8[?,?,3] for its pixels.",
     "jpg": "Write jpeg.",
     "datetime": "Write datetime64:ns (or another unit).",
-    "datetime64": "Say the unit: datetime64:ns.",
+    "datetime64": "Add the unit: datetime64:ns.",
     "timedelta": "Write timedelta64:ns (or another unit).",
-    "timedelta64": "Say the unit: timedelta64:ns.",
+    "timedelta64": "Add the unit: timedelta64:ns.",
     "float128": "Write float64, and store values with .astype(np.float64).",
     "longdouble": "Write float64, and store values with .astype(np.float64).",
     "complex256": "Write complex128, and store values with .astype(np.complex128).",
@@ -147,19 +153,18 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
     >>> numpy_dtype("uint16"), numpy_dtype("datetime64:25s")
     (dtype('uint16'), dtype('<M8[25s]'))
     """
-    if name == "bfloat16":
-        return _bfloat16()
+    if name in ML_DTYPES:
+        return _from_ml_dtypes(name)
     kind, colon, unit = name.partition(":")
     return np.dtype(f"{kind}[{unit}]") if colon else np.dtype(name)
 
 
-def _bfloat16() -> np.dtype[Any]:
+def _from_ml_dtypes(name: str) -> np.dtype[Any]:
     try:
         import ml_dtypes
     except ImportError as error:
-        what = "bfloat16"
-        raise MissingExtraError(what, "ml_dtypes", "bfloat16") from error
-    dtype: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+        raise MissingExtraError(name, "ml_dtypes", "ml_dtypes") from error
+    dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
     return dtype
 
 
@@ -189,8 +194,8 @@ def name_of(dtype: np.dtype[Any]) -> str:
 
 
 def itemsize(name: str) -> int:
-    """Return the number of bytes of a number, without importing bfloat16."""
-    return 2 if name == "bfloat16" else numpy_dtype(name).itemsize
+    """Return the number of bytes of a number, without importing ml_dtypes."""
+    return DTYPES[name].ml_itemsize if name in ML_DTYPES else numpy_dtype(name).itemsize
 
 
 def is_bytes(name: str) -> bool:
@@ -204,6 +209,18 @@ def bounds(name: str) -> tuple[int, int]:
         return 0, 1
     info = np.iinfo(name)
     return int(info.min), int(info.max)
+
+
+def widen_floats(values: NDArray[Any]) -> NDArray[Any]:
+    """Return floats of 8 and 16 bits as float32, and other values as they are.
+
+    NumPy sorts and compares float16 slowly, and many of its functions refuse the dtypes of ml_dtypes.
+
+    >>> widen_floats(np.array([0.5], np.float16))
+    array([0.5], dtype=float32)
+    """
+    is_narrow = values.dtype.name == "float16" or values.dtype.name in ML_DTYPES
+    return values.astype(np.float32) if is_narrow else values
 
 
 def little_endian(values: NDArray[Any]) -> NDArray[Any]:

@@ -341,8 +341,8 @@ class StateError(RecordKitError, ValueError):
 class MissingExtraError(RecordKitError, ImportError):
     """An optional dependency is not installed.
 
-    >>> str(MissingExtraError("bfloat16", "ml_dtypes", "bfloat16"))
-    "bfloat16 needs ml_dtypes: pip install 'recordkit[bfloat16]'"
+    >>> str(MissingExtraError("bfloat16", "ml_dtypes", "ml_dtypes"))
+    "bfloat16 needs ml_dtypes: pip install 'recordkit[ml_dtypes]'"
     """
 
     def __init__(self, what: str, package: str, extra: str) -> None:

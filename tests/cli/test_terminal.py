@@ -273,7 +273,7 @@ PACKAGES = {
     "isal": "faster reading of other tools' gzip",
     "simplejpeg": "JPEG decoding and encoding",
     "pillow": "PNG decoding and encoding",
-    "ml_dtypes": "bfloat16",
+    "ml_dtypes": "bfloat16 and float8",
     "pyarrow": "Parquet, CSV and Arrow tables",
     "pandas": "data frames",
     "starlette": "the page of recordkit view",

@@ -95,11 +95,12 @@ class TestNumbers:
             assert column.type.value_type == part
             assert column.to_pylist() == [[1.0, 2.0], None]
 
-    def test_bfloat16_becomes_float32(self) -> None:
-        column = taken(np.array([1.5, -2.25], ml_dtypes.bfloat16))
+    @pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2])
+    def test_dtypes_of_ml_dtypes_become_float32(self, dtype: Any) -> None:
+        column = taken(np.array([1.5, -2.5], dtype))
 
         assert column.type == pa.float32()
-        assert column.to_pylist() == [1.5, -2.25]
+        assert column.to_pylist() == [1.5, -2.5]
 
     @pytest.mark.parametrize("shape", [(2, 3), (2, 3, 4), (0, 3), (4, 1)])
     def test_dimensions_become_lists_of_fixed_size(self, shape: tuple[int, ...]) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -85,9 +86,10 @@ class TestParsing:
 
         assert str(caught.value).startswith(words)
 
-    def test_dtype_tensorflow_does_not_have_is_refused(self) -> None:
-        with pytest.raises(SchemaError, match="TensorFlow has no datetime64:s, so no TensorProto holds it"):
-            serialize_tensor(np.zeros(1, "M8[s]"))
+    @pytest.mark.parametrize(("dtype", "name"), [("M8[s]", "datetime64:s"), (ml_dtypes.float8_e4m3fn, "float8_e4m3fn")])
+    def test_dtype_tensorflow_does_not_serialize_is_refused(self, dtype: Any, name: str) -> None:
+        with pytest.raises(SchemaError, match=f"TensorFlow does not serialize tensors of {name}"):
+            serialize_tensor(np.zeros(1, dtype))
 
 
 @pytest.mark.tensorflow

@@ -232,6 +232,13 @@ class TestNumbers:
         assert taken("x == 65536", x=np.array([1, np.inf], np.float16)) == [False, False]
         assert taken("x < y", x=np.array([0.5], bfloat16), y=np.array([1], np.uint8)) == [True]
 
+    @pytest.mark.parametrize("dtype", [ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2])
+    def test_floats_of_eight_bits_are_numbers(self, dtype: Any) -> None:
+        assert taken("x == 0.1", x=np.array([0.1, 1], dtype)) == [True, False]
+        assert taken("x < 1e9", x=np.array([1, np.nan], dtype)) == [True, False]
+        assert taken("x == 1000000", x=np.array([1, np.nan], dtype)) == [False, False]
+        assert taken("x < y", x=np.array([0.5], dtype), y=np.array([1], np.uint8)) == [True]
+
     @pytest.mark.parametrize("op", ["==", "!=", "<", "<=", ">", ">="])
     def test_every_pair_of_awkward_numbers_compares_as_in_python(self, op: str) -> None:
         wide = [0, 1, -1, 2**24 + 1, 2**53, 2**53 + 1, 2**63 - 1, -(2**63), 2**63, 2**64 - 1, 2**64 - 2**11]

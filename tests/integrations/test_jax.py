@@ -27,7 +27,10 @@ WITH_A_WORKER = pytest.mark.parametrize("crew", [HERE, (1, None)], ids=["here", 
 
 
 class TestArrays:
-    @pytest.mark.parametrize("dtype", ["bool", "uint8", "int32", "float64", "complex64", ml_dtypes.bfloat16])
+    @pytest.mark.parametrize(
+        "dtype",
+        ["bool", "uint8", "int32", "float64", "complex64", ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn],
+    )
     def test_are_those_that_are_there(self, dtype: Any) -> None:
         column = np.ones(3, dtype)
 

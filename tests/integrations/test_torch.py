@@ -55,12 +55,17 @@ class TestTensors:
         assert tensors(np.float32(0.5)).dtype == torch.float32
         assert tensors({"x": 3, "name": "ada"}) == {"x": 3, "name": "ada"}
 
-    def test_have_bfloat16(self) -> None:
-        array = np.array([1.5, -2], ml_dtypes.bfloat16)
+    @pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2"])
+    def test_have_the_dtypes_of_ml_dtypes(self, name: str) -> None:
+        array = np.array([1.5, -2], getattr(ml_dtypes, name))
 
         tensor = tensors(array)
 
-        assert (tensor.dtype, tensor.tolist(), tensor.data_ptr()) == (torch.bfloat16, [1.5, -2], array.ctypes.data)
+        assert (tensor.dtype, tensor.tolist(), tensor.data_ptr()) == (
+            getattr(torch, name),
+            [1.5, -2],
+            array.ctypes.data,
+        )
 
     def test_count_times_in_their_unit(self) -> None:
         assert tensors(np.array([5, 7], "M8[ms]")).tolist() == [5, 7]

@@ -43,8 +43,10 @@ DTYPES = st.one_of(
     npst.unicode_string_dtypes(max_len=5),
 )
 SHAPES = npst.array_shapes(min_dims=0, min_side=0)
-ARRAYS = DTYPES.flatmap(lambda dtype: npst.arrays(dtype, SHAPES)) | npst.arrays("<u2", SHAPES).map(
-    lambda array: array.view(ml_dtypes.bfloat16)
+ARRAYS = DTYPES.flatmap(lambda dtype: npst.arrays(dtype, SHAPES)) | st.one_of(
+    npst.arrays("<u2", SHAPES).map(lambda array: array.view(ml_dtypes.bfloat16)),
+    npst.arrays("u1", SHAPES).map(lambda array: array.view(ml_dtypes.float8_e4m3fn)),
+    npst.arrays("u1", SHAPES).map(lambda array: array.view(ml_dtypes.float8_e5m2)),
 )
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary()
 KEYS = st.text() | st.integers() | st.tuples(st.booleans(), st.binary())

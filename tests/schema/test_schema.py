@@ -280,7 +280,7 @@ class TestExtras:
         dtypes.numpy_dtype.cache_clear()
         schema = Schema({"x": "bfloat16"})
 
-        with pytest.raises(MissingExtraError, match=r"bfloat16 needs ml_dtypes: pip install 'recordkit\[bfloat16\]'"):
+        with pytest.raises(MissingExtraError, match=r"bfloat16 needs ml_dtypes: pip install 'recordkit\[ml_dtypes\]'"):
             schema.encode({"x": [1.5]})
 
     def test_description_needs_tensorflow(self, monkeypatch: pytest.MonkeyPatch) -> None:

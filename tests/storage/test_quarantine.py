@@ -82,7 +82,8 @@ class TestLines:
         assert back(np.array([[b"a"], ["b"]], object)) == [[b"a"], ["b"]]
 
     def test_dtypes_that_numpy_cannot_name_come_back_as_their_values(self) -> None:
-        assert back(np.array([1.5, -2], ml_dtypes.bfloat16)) == [1.5, -2.0]
+        for dtype in (ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2):
+            assert back(np.array([1.5, -2], dtype)) == [1.5, -2.0]
 
     def test_scalars_of_numpy_keep_their_dtype(self) -> None:
         for value in (np.float64(1.5), np.int8(-3), np.bool_(True), np.datetime64(7, "ns")):

@@ -65,12 +65,18 @@ class TestNumbers:
         assert found.top[0].count == max(map(values.count, values))
         assert found.histogram is None or sum(found.histogram.counts) == len(values)
 
-    @pytest.mark.parametrize("type", ["float16", "bfloat16", "float32", "float64"])
+    @pytest.mark.parametrize("type", ["float8_e5m2", "float16", "bfloat16", "float32", "float64"])
     def test_nan_and_infinities_stand_apart(self, type: str) -> None:  # noqa: A002
         found = of_column(f"{type}[4]", [[1, np.nan, np.inf, -np.inf], [3, 0, np.nan, 0]])
 
         assert (found.values, found.nan, found.inf, found.zeros) == (8, 2, 2, 2)
         assert (found.min, found.max, found.mean) == (0, 3, 1)
+
+    def test_a_float_without_infinities_has_nan(self) -> None:
+        found = of_column("float8_e4m3fn[4]", [[1, np.nan, 2.5, -448], [3, 0, np.nan, 0]])
+
+        assert (found.values, found.nan, found.inf, found.zeros) == (8, 2, 0, 2)
+        assert (found.min, found.max) == (-448, 3)
 
     def test_complex_numbers_are_counted(self) -> None:
         found = of_column("complex64[3]", [[1j, 0, 1j], [complex("nan"), complex("inf"), 2]])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recordkit import _core
-from recordkit.dtypes import DTYPES
+from recordkit.dtypes import DTYPES, ML_DTYPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,7 +85,7 @@ def _numbers(column: NDArray[Any], name: str, validity: Any, nulls: int) -> Node
         # Arrow has no complex numbers, so these are pairs of real and imaginary part.
         parts = column.view(np.float32 if dtype.itemsize == 8 else np.float64).reshape(-1, 2)
         return _fixed_lists(parts, name, validity, nulls)
-    if dtype.name == "bfloat16":
+    if dtype.name in ML_DTYPES:
         column = column.astype(np.float32)
         dtype = column.dtype
     kind = _FORMATS.get(dtype.name) or _time_format(dtype)
@@ -93,8 +93,11 @@ def _numbers(column: NDArray[Any], name: str, validity: Any, nulls: int) -> Node
 
 
 def _time_format(dtype: np.dtype[Any]) -> str:
-    unit, step = np.datetime_data(dtype) if dtype.kind in "mM" else ("", 0)
+    if dtype.kind not in "mM":
+        message = f"Arrow has no type for {dtype}"
+        raise TypeError(message)
+    unit, step = np.datetime_data(dtype)
     if unit not in _UNITS or step != 1:
-        message = f"Arrow has no type for {dtype}; seconds, ms, us and ns are what it knows"
+        message = f"Arrow has no type for {dtype}; its units of time are s, ms, us and ns"
         raise TypeError(message)
     return f"ts{_UNITS[unit]}:" if dtype.kind == "M" else f"tD{_UNITS[unit]}"

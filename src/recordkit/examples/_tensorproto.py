@@ -69,7 +69,9 @@ def serialize_tensor(array: NDArray[Any]) -> bytes:
     """
     name = "bytes" if array.dtype == np.object_ else dtypes.name_of(array.dtype)
     if name not in _CODES:
-        message = f"TensorFlow has no {name}, so no TensorProto holds it\n  View it as another dtype, such as int64."
+        message = (
+            f"TensorFlow does not serialize tensors of {name}\n  View it as another dtype, such as int64 or uint8."
+        )
         raise SchemaError(message)
     dims = b"".join(bytes_field(2, varint_field(1, size)) for size in array.shape)
     head = varint_field(1, _CODES[name][0]) + bytes_field(2, dims)
@@ -146,8 +148,8 @@ def _numbers(name: str, size: int, content: bytes, lists: dict[int, list[Any]]) 
     values = _typed_values(lists.get(field, []), fixed)
     if fixed and name.startswith("complex"):
         values = values[: len(values) // 2 * 2].view(dtype)
-    elif name in ("float16", "bfloat16"):
-        values = values.astype(np.uint16).view(dtype)
+    elif name in dtypes.FLOATS and not fixed:  # their bits
+        values = values.astype(f"u{dtype.itemsize}").view(dtype)
     elif not fixed:
         # Varints hold 64-bit two's complement, so dropping the upper bits gives the number.
         values = values != 0 if name == "bool" else values.astype(dtype)

@@ -65,8 +65,9 @@ def _as_dtype(value: float, dtype: np.dtype[Any]) -> Any:
         near = _nearest(value, dtype)
         return near if dtype.kind != "b" and math.isfinite(near) and int(near) == value else exact
     near = _nearest(value, dtype)
-    # One too great for the dtype is not infinity.
-    return near if dtype.kind not in "iub" and math.isinf(near) == math.isinf(value) else np.float64(value)
+    # A value beyond the dtype's largest becomes infinity, or NaN where the dtype has no infinity.
+    is_held = math.isinf(near) == math.isinf(value) and not math.isnan(near)
+    return near if dtype.kind not in "iub" and is_held else np.float64(value)
 
 
 def _nearest(value: float, dtype: np.dtype[Any]) -> Any:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recordkit.columns import Batch, BytesColumn, Ragged
+from recordkit.dtypes import ML_DTYPES
 from recordkit.errors import MissingExtraError, StateError
 
 from ._datasets import masked, optional_names, schema_of, with_rows
@@ -32,6 +33,7 @@ __all__ = ["TorchDataset", "TorchIterableDataset", "collate", "pipe_state", "ten
 
 # Tensors up to this size are sent to another process as bytes: measured, faster than shared memory; slower at 1 MiB.
 _SENT_AS_BYTES = 256 << 10
+_WITHOUT_NUMPY = {getattr(torch, name) for name in ML_DTYPES if hasattr(torch, name)}  # Tensor.numpy() refuses them
 
 
 # --- Tensors
@@ -74,8 +76,8 @@ def _tensor(array: NDArray[Any]) -> Any:
     # from_numpy warns about read-only arrays, and refuses negative strides.
     if not array.flags.writeable or not array.flags.aligned or min(array.strides, default=0) < 0:
         array = array.copy()
-    if array.dtype.name == "bfloat16":
-        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    if array.dtype.name in ML_DTYPES:
+        return torch.from_numpy(array.view(f"i{array.itemsize}")).view(getattr(torch, array.dtype.name))
     return torch.from_numpy(array)
 
 
@@ -102,7 +104,7 @@ class _TensorDict(dict[Any, Any]):
 
 
 def _is_small(value: Any) -> bool:
-    plain = type(value) is torch.Tensor and value.dtype != torch.bfloat16
+    plain = type(value) is torch.Tensor and value.dtype not in _WITHOUT_NUMPY
     return plain and value.numel() * value.element_size() <= _SENT_AS_BYTES
 
 

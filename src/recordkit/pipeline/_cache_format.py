@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from recordkit.columns import Batch, BytesColumn, Ragged
+from recordkit.dtypes import ML_DTYPES, numpy_dtype
 from recordkit.errors import StateError
 
 if TYPE_CHECKING:
@@ -115,14 +116,14 @@ class _CacheWriter:
 
     def _array(self, array: NDArray[Any]) -> tuple[str, list[int], int]:
         dtype = array.dtype
-        if dtype.kind not in _NUMBERS and dtype.name != "bfloat16":
+        by_name = dtype.name in ML_DTYPES
+        if dtype.kind not in _NUMBERS and not by_name:
             message = (
                 f"a cache on disk cannot keep arrays of dtype {dtype}\n"
                 "  Convert them to a numeric dtype before cache(), or make them in a map() after cache()."
             )
             raise StateError(message)
-        name = dtype.name if dtype.name == "bfloat16" else dtype.str
-        return name, list(array.shape), self._put(array.tobytes())
+        return dtype.name if by_name else dtype.str, list(array.shape), self._put(array.tobytes())
 
     def _put(self, data: bytes) -> int:
         start = self._end
@@ -171,8 +172,8 @@ class _CacheReader:
         return self._array(dtype, shape, start)[()]
 
     def _array(self, dtype: str, shape: list[int], start: int) -> NDArray[Any]:
-        found = _bfloat16() if dtype == "bfloat16" else np.dtype(_text(dtype))
-        _check(found.kind in _NUMBERS or dtype == "bfloat16", "a dtype that is plain bytes")
+        found = numpy_dtype(dtype) if dtype in ML_DTYPES else np.dtype(_text(dtype))
+        _check(found.kind in _NUMBERS or dtype in ML_DTYPES, "a dtype that is plain bytes")
         _check(all(type(size) is int and size >= 0 for size in shape), "sizes of an array")
         _check(type(start) is int and start >= 0, "the start of an array")
         start += self._start
@@ -245,10 +246,3 @@ def _check(holds: bool, expected: str) -> None:
 def _text(value: Any) -> str:
     _check(isinstance(value, str), "text")
     return str(value)
-
-
-def _bfloat16() -> np.dtype[Any]:
-    import ml_dtypes
-
-    dtype: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
-    return dtype

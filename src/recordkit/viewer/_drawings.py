@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from recordkit.dtypes import widen_floats
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -21,9 +23,7 @@ def plain(array: NDArray[Any]) -> NDArray[Any]:
         return numbers
     if array.dtype.kind == "c":
         return np.asarray(np.abs(array))
-    if array.dtype.name in ("bfloat16", "float16"):
-        return array.astype(np.float32)
-    return array
+    return widen_floats(array)
 
 
 def summary(array: NDArray[Any]) -> dict[str, Any]:

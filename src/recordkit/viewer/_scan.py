@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from recordkit.columns import BytesColumn, Ragged
+from recordkit.dtypes import widen_floats
 from recordkit.errors import SchemaError
 from recordkit.expressions import Expression
 
@@ -149,7 +150,7 @@ def _keys(column: Column, name: str) -> NDArray[Any]:
         return _no_order(name)
     if column.dtype.kind == "c":
         return np.abs(column)
-    return column.astype(np.float32) if column.dtype.name in ("bfloat16", "float16") else column
+    return widen_floats(column)
 
 
 def _no_order(name: str) -> NDArray[Any]:

@@ -262,9 +262,9 @@ class TestTensorProto:
         assert batch["x"].to_list() == [["a", "ü"]]
         assert batch["y"].to_list() == [[b"\xff"]]
 
-    @pytest.mark.parametrize("dtype", ["jpeg", "datetime64:ns"])
-    def test_dtypes_tensorflow_does_not_have_are_refused(self, dtype: str) -> None:
-        with pytest.raises(SchemaError, match="TensorFlow has no such dtype"):
+    @pytest.mark.parametrize("dtype", ["jpeg", "datetime64:ns", "float8_e5m2"])
+    def test_dtypes_tensorflow_does_not_serialize_are_refused(self, dtype: str) -> None:
+        with pytest.raises(SchemaError, match="TensorFlow does not serialize tensors of this dtype"):
             TensorProto(dtype)
 
     def test_lists_of_differing_lengths_are_no_tensor(self) -> None:
@@ -275,6 +275,8 @@ class TestTensorProto:
         with pytest.raises(SchemaError, match="found None\n  Pass optional=True if it may be missing"):
             Schema({"x": TensorProto()}).check({"x": None})
 
-    def test_array_of_a_dtype_tensorflow_does_not_have_is_refused(self) -> None:
-        with pytest.raises(SchemaError, match=r"found datetime64\[D\]\n  TensorFlow has no such dtype"):
+    def test_array_of_a_dtype_tensorflow_does_not_serialize_is_refused(self) -> None:
+        with pytest.raises(
+            SchemaError, match=r"found datetime64\[D\]\n  TensorFlow does not serialize tensors of this dtype"
+        ):
             Schema({"x": TensorProto()}).check({"x": np.array("2020", "M8[D]")})

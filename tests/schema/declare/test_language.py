@@ -46,7 +46,7 @@ class TestParsing:
                     "  Write float64, and store values with .astype(np.float64)."
                 ),
             ),
-            ("datetime64", "'datetime64' is not a dtype a schema can hold\n  Say the unit: datetime64:ns."),
+            ("datetime64", "'datetime64' is not a dtype a schema can hold\n  Add the unit: datetime64:ns."),
             (
                 "datetime64[ns]",
                 "'datetime64[ns]' has no unit of time\n  A unit follows a colon: 'datetime64:ns', 'datetime64:ns[?]'.",

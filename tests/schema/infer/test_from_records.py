@@ -175,7 +175,9 @@ def arrays_of_others(draw: st.DrawFn) -> list[dict[str, bytes]]:
     """Records with what may be an array, its shape and its dtype: right, nearly right, or hostile."""
     kind = draw(st.sampled_from(["raw", "raw", "int64", "float"]))
     sizes = st.sampled_from([0, 0, 1, 2, 3, 2**31, 2**62, 2**63 - 1, -1])
-    dtypes = st.sampled_from(["uint8", "float64", "float32", "int64", "bool", "bfloat16", "bytes", "string", "", "x"])
+    dtypes = st.sampled_from(
+        ["uint8", "float64", "float32", "int64", "bool", "bfloat16", "float8_e5m2", "bytes", "string", "", "x"]
+    )
     rank, dtype, has_dtype = draw(st.integers(2, 3)), draw(dtypes), draw(st.booleans())
     rows = []
     for _ in range(draw(st.integers(1, 3))):

@@ -33,6 +33,8 @@ class TestTaken:
             ("float64", np.float32(0.1), np.float64(np.float32(0.1))),
             ("float16", 0.1, np.float16(0.1)),
             ("bfloat16", 0.1, ml_dtypes.bfloat16(0.1)),
+            ("float8_e4m3fn", 448, ml_dtypes.float8_e4m3fn(448)),
+            ("float8_e5m2", float("inf"), ml_dtypes.float8_e5m2(np.inf)),
             ("complex64", 2, 2),
             ("string", np.str_("a\0"), "a\0"),
             ("bytes", bytearray(b"a\0"), b"a\0"),
@@ -209,7 +211,18 @@ class TestLossy:
 
         assert batch["x"][0] == read
 
-    @pytest.mark.parametrize(("kind", "value"), [("float32", np.float64(1e300)), ("int8", 300), ("int64", 1.5)])
+    @pytest.mark.parametrize(
+        ("kind", "value"),
+        [
+            ("float32", np.float64(1e300)),
+            ("int8", 300),
+            ("int64", 1.5),
+            ("float8_e4m3fn", 1000.0),
+            ("float8_e4m3fn", 1000),
+            ("float8_e4m3fn", float("inf")),
+            ("float8_e5m2", 1e6),
+        ],
+    )
     def test_values_of_another_size_are_refused_even_so(self, kind: str, value: Any) -> None:
         with pytest.raises(SchemaError):
             Schema({"x": Field(kind, lossy=True)}).check({"x": value})

@@ -25,7 +25,7 @@ _OPTIONAL: Final = {
     "isal": ("faster reading of other tools' gzip", "fast"),
     "simplejpeg": ("JPEG decoding and encoding", "images"),
     "pillow": ("PNG decoding and encoding", "images"),
-    "ml_dtypes": ("bfloat16", "bfloat16"),
+    "ml_dtypes": ("bfloat16 and float8", "ml_dtypes"),
     "pyarrow": ("Parquet, CSV and Arrow tables", "arrow"),
     "pandas": ("data frames", "pandas"),
     "starlette": ("the page of recordkit view", "viewer"),

@@ -139,7 +139,10 @@ class TensorProto:
         if self.dtype is not None:
             dtype = dtypes.canonical(self.dtype)
             if dtype not in TENSOR_DTYPES and dtype != "string":
-                message = f"TensorProto({self.dtype!r}): TensorFlow has no such dtype\n  Use bytes, or int64 for times."
+                message = (
+                    f"TensorProto({self.dtype!r}): TensorFlow does not serialize tensors of this dtype\n"
+                    "  Use bytes, or int64 for times."
+                )
                 raise SchemaError(message)
             _set(self, dtype=dtype)
         if self.shape is not None:

@@ -77,7 +77,7 @@ def _own_dtype(value: Any) -> str:
         leaves = np.asarray(value, np.object_).reshape(-1)
         return "string" if any(isinstance(leaf, str) for leaf in leaves) else "bytes"
     if array.dtype.name not in TENSOR_DTYPES:
-        raise Misfit(found=array.dtype.name, advice="TensorFlow has no such dtype.")
+        raise Misfit(found=array.dtype.name, advice="TensorFlow does not serialize tensors of this dtype.")
     return array.dtype.name
 
 

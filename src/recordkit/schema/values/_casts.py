@@ -97,8 +97,11 @@ def _fit_floats(array: NDArray[Any], dtype: str, target: np.dtype[Any], source: 
         raise Misfit(found=_first(array, source), advice=_declare(source))
     with np.errstate(all="ignore"):
         cast = array.astype(target)
-        overflow = np.isinf(cast) if source in dtypes.INTEGERS else np.isinf(cast) & ~np.isinf(array)
-        _refuse_first(array, overflow, f"It overflows to infinity in {dtype}. {_declare('float64')}")
+        lost = ~np.isfinite(cast)
+        if lost.any():
+            lost &= np.isfinite(array) | (np.isnan(array) != np.isnan(cast))  # some dtypes have no infinity
+            became = "infinity" if np.isinf(cast[lost]).any() else "NaN"
+            _refuse_first(array, lost, f"It overflows to {became} in {dtype}. {_declare('float64')}")
         if rounding:
             return cast
         same = _same_integers(array, cast) if source in dtypes.INTEGERS else _same_floats(array, cast)
@@ -152,8 +155,9 @@ def _declare(source: str) -> str:
 
 
 def _inexact(dtype: str, source: str) -> str:
+    package = "ml_dtypes" if dtype in dtypes.ML_DTYPES else "np"
     return (
-        f"{dtype} cannot hold it exactly. Round with .astype(np.{dtype}), declare {source}, "
+        f"{dtype} cannot hold it exactly. Round with .astype({package}.{dtype}), declare {source}, "
         f"or allow it: Field(..., lossy=True)."
     )
 

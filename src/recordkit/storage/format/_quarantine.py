@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from recordkit.dtypes import ML_DTYPES
 from recordkit.errors import StorageError
 from recordkit.filesystems import open_regular
 
@@ -144,7 +145,7 @@ def _to_json(value: Any) -> Any:
         return _base64(bytes(value), {"$": "bytes"})
     if isinstance(value, np.ndarray | np.generic):
         array = np.asarray(value)
-        if array.dtype.kind in "biufcmM" and not array.dtype.hasobject:
+        if array.dtype.kind in "biufcmM" and not array.dtype.hasobject and array.dtype.name not in ML_DTYPES:
             facts = {"$": "array", "dtype": array.dtype.newbyteorder("<").str, "shape": list(array.shape)}
             return _base64(array.astype(array.dtype.newbyteorder("<")).tobytes(), facts)
         return {"$": "list", "items": _to_json(array.tolist())}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recordkit import examples
+from recordkit.dtypes import ML_DTYPES
 from recordkit.errors import InvalidArgumentError
 from recordkit.tf.tensors import Tensor, as_dtype, convert_to_tensor, of_numpy, one_string, string, string_tensor
 
@@ -42,7 +43,7 @@ def decode_raw(
     if fixed_length is not None:
         values = [value[:fixed_length].ljust(fixed_length, b"\0") for value in values]
     length = _one_length(values, dtype.size) if fixed_length is None else _whole(fixed_length, dtype.size)
-    order = dtype.numpy.newbyteorder("<" if little_endian else ">") if dtype.name != "bfloat16" else dtype.numpy
+    order = dtype.numpy.newbyteorder("<" if little_endian else ">") if dtype.name not in ML_DTYPES else dtype.numpy
     numbers = np.frombuffer(b"".join(values), order).astype(dtype.numpy)
     unknown = (*(False,) * strings.ndim, True) if fixed_length is None else ()
     return Tensor(numbers.reshape((*strings.shape, length // dtype.size)), unknown)

@@ -37,9 +37,7 @@ class DType:
     @property
     def numpy(self) -> np.dtype[Any]:
         """The NumPy dtype; `object` for strings."""
-        if self.name == "bfloat16":
-            return dtypes.numpy_dtype(self.name)
-        return np.dtype(object if self.name == "string" else self.name)
+        return np.dtype(object) if self.name == "string" else dtypes.numpy_dtype(self.name)
 
     @property
     def is_integer(self) -> bool:
@@ -79,7 +77,7 @@ class DType:
     def _limits(self) -> Any:
         if self.is_integer:
             return np.iinfo(self.numpy)
-        if self.is_floating and self.name != "bfloat16":
+        if self.is_floating and self.name not in dtypes.ML_DTYPES:
             return np.finfo(self.numpy)
         message = f"{self!r} has no smallest and largest value"
         raise TypeError(message)
@@ -105,9 +103,9 @@ class DType:
         return as_dtype, (self.name,)
 
 
-_NAMES: Final = ("bool", *dtypes.INTEGERS, *dtypes.FLOATS, *dtypes.COMPLEXES, "string")
+_NAMES: Final = (*(each.name for each in dtypes.DTYPES.values() if each.tensor and each.group != "bytes"), "string")
 _DTYPES: Final = {name: DType(name) for name in _NAMES}
-_NUMPY: Final = {dtype.numpy: dtype for name, dtype in _DTYPES.items() if name not in ("bfloat16", "string")}
+_NUMPY: Final = {dtype.numpy: dtype for name, dtype in _DTYPES.items() if name not in (*dtypes.ML_DTYPES, "string")}
 
 
 def as_dtype(value: DTypeLike) -> DType:

@@ -1,4 +1,4 @@
-"""Statistics of values: one class each for numbers, 8-bit numbers, times, complex numbers and byte strings.
+"""Statistics of values: one class each for numbers, 8-bit integers, times, complex numbers and byte strings.
 
 Each class takes any number of values in bounded memory, merges with another, and returns attributes of `FieldStats`.
 """
@@ -14,6 +14,7 @@ import numpy as np
 
 from recordkit import _core, images
 from recordkit.columns import BytesColumn
+from recordkit.dtypes import widen_floats
 from recordkit.errors import CorruptRecordError
 
 from ._counting import Distinct, TopValues
@@ -98,15 +99,13 @@ def kind_of(values: NDArray[Any] | BytesColumn) -> type[Content]:
         return TimeStats
     if values.dtype.kind == "c":
         return ComplexStats
-    return SmallNumberStats if values.dtype.itemsize == 1 else NumberStats
+    return SmallNumberStats if values.dtype.itemsize == 1 and values.dtype.kind in "biu" else NumberStats
 
 
 def _pieces(values: NDArray[Any]) -> Iterator[NDArray[Any]]:
     flat = values.reshape(-1)
     for start in range(0, len(flat), _PIECE):
-        piece = flat[start : start + _PIECE]
-        # NumPy sorts and compares float16 slowly, and knows bfloat16 only by name.
-        yield piece.astype(np.float32) if piece.dtype.name in ("float16", "bfloat16") else piece
+        yield widen_floats(flat[start : start + _PIECE])
 
 
 class NumberStats:
@@ -171,9 +170,9 @@ class NumberStats:
 
 
 class SmallNumberStats:
-    """Statistics of bools and 8-bit numbers, such as pixels. Every value is counted, so all are exact."""
+    """Statistics of bools and 8-bit integers, such as pixels. They are exact, because every value is counted."""
 
-    what = "numbers of eight bits"
+    what = "8-bit integers"
 
     def __init__(self, type: str = "") -> None:  # noqa: A002
         self._counts = np.zeros(256, np.int64)
