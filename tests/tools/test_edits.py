@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import recordkit as rk
 from recordkit.errors import SchemaError, StorageError, TargetExistsError
 from recordkit.progress import Report, reporting
-from recordkit.storage.overlays import layers_of
+from recordkit.storage.overlays import overlays_of
 from tests import wire
 from tests.dataset.bases import SHAPES, build, compressions, counts, listing, raw, read, shapes
 from tests.dataset.files import save
@@ -107,7 +107,7 @@ class TestDrop:
         rk.drop_fields(path, "x")
 
         assert listing(path) == before
-        assert layers_of(path) == ()
+        assert overlays_of(path) == ()
 
     def test_of_one_of_two_fields_added_together_hides_it(self, tmp_path: Path) -> None:
         path = build(tmp_path, "folder", [3, 2])
@@ -378,7 +378,7 @@ class TestTensorFlow:
     @pytest.mark.parametrize("compression", [None, "gzip", "zlib"])
     def test_reads_an_overlay_beside_its_base(self, tf: Any, made: dict[Any, Path], compression: Any) -> None:
         base = made["base", compression]
-        (layer,) = layers_of(base)
+        (layer,) = overlays_of(base)
         files = [file.name for file in rk.open(base).shards]
         beside = [file.name for file in layer.files.values()]
         both = tf.data.Dataset.zip(

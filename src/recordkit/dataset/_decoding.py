@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from recordkit.examples import Unread
     from recordkit.schema import Schema
-    from recordkit.storage.overlays import Layer
+    from recordkit.storage.overlays import Overlay
     from recordkit.storage.read import MappedRecords, RecordFile
 
 
@@ -76,7 +76,7 @@ class BatchDecoder(Protocol):
         ...
 
     @property
-    def overlays(self) -> tuple[Layer, ...]:
+    def overlays(self) -> tuple[Overlay, ...]:
         """The overlays to read fields from, too."""
         return ()
 

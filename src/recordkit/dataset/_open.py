@@ -13,7 +13,7 @@ from recordkit.engines import AUTO, Workers
 from recordkit.filesystems import LocalFile, OpenFiles, as_open_file, given_path, is_handled
 from recordkit.schema import Schema
 from recordkit.storage.find import find_published, locate
-from recordkit.storage.overlays import Layer, file_with_overlays, layers_over, merge_shared
+from recordkit.storage.overlays import Overlay, file_with_overlays, merge_shared, overlays_over
 from recordkit.storage.read import RecordFile
 from recordkit.wording import listed
 
@@ -170,13 +170,15 @@ def _at_their_places(located: Located) -> Located:
     return replace(located, files=followed(located.files), splits=splits, changed=followed(located.changed))
 
 
-def _layers(located: Located, overlays: bool | Sequence[str | os.PathLike[str]]) -> list[Layer]:
+def _layers(located: Located, overlays: bool | Sequence[str | os.PathLike[str]]) -> list[Overlay]:
     """Return the overlays on these files, oldest first: those kept with them, then those named."""
     if located.folder is not None:
-        found = layers_over(located.files, located.manifest)
+        found = overlays_over(located.files, located.manifest)
     else:
-        found = merge_shared(layers_over(located.files), located.files)
-    return found + [Layer.load(Path(given_path(path))) for path in (overlays if not isinstance(overlays, bool) else ())]
+        found = merge_shared(overlays_over(located.files), located.files)
+    return found + [
+        Overlay.load(Path(given_path(path))) for path in (overlays if not isinstance(overlays, bool) else ())
+    ]
 
 
 def _name(where: Any, given: ByteFile | None) -> str:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from recordkit.records import Chunk
     from recordkit.schema import Schema
-    from recordkit.storage.overlays import Layer
+    from recordkit.storage.overlays import Overlay
     from recordkit.storage.read import MappedRecords, RecordFile, Stream
 
     from ._decoding import Lookup
@@ -154,7 +154,7 @@ class Stack:
         deletes: Whether one of them has deleted records.
     """
 
-    def __init__(self, layers: Sequence[Layer] = ()) -> None:
+    def __init__(self, layers: Sequence[Overlay] = ()) -> None:
         self.layers = tuple(layers)
         self.deletes = any(layer.deleted for layer in self.layers)
         self._places = {layer.path: place for place, layer in enumerate(self.layers)}
@@ -169,9 +169,9 @@ class Stack:
     def __reduce__(self) -> tuple[Any, ...]:
         return Stack, (self.layers,)
 
-    def owners(self, base: Schema | None) -> dict[str, Layer | None]:
+    def owners(self, base: Schema | None) -> dict[str, Overlay | None]:
         """Return where each visible field is: in an overlay, or None for the records themselves."""
-        owners: dict[str, Layer | None] = dict.fromkeys(base.names if base is not None else ())
+        owners: dict[str, Overlay | None] = dict.fromkeys(base.names if base is not None else ())
         for layer in self.layers:
             for name in layer.hides:
                 owners.pop(name, None)
@@ -211,7 +211,7 @@ class Stack:
         """
         self._covers(file)
 
-    def covers(self, layer: Layer, file: RecordFile) -> int:
+    def covers(self, layer: Overlay, file: RecordFile) -> int:
         """Return how many records of a file an overlay is for. Those appended later hold its fields themselves.
 
         Raises:
@@ -240,12 +240,12 @@ class Stack:
                 self._covered[file.name] = found
         return found
 
-    def file_of(self, layer: Layer, file: RecordFile) -> RecordFile:
+    def file_of(self, layer: Overlay, file: RecordFile) -> RecordFile:
         """Return the overlay's file for a file of records."""
         self.check(file)
         return layer.files[_name_of(file)]
 
-    def reader(self, layer: Layer, columns: ColumnDecoder, file: RecordFile) -> OverlayReader:
+    def reader(self, layer: Overlay, columns: ColumnDecoder, file: RecordFile) -> OverlayReader:
         """Return a reader of the overlay's records for a file, for batches that are read in order."""
         key = id(layer), file.name, columns.names
         reader = self._readers.get(key)
@@ -313,13 +313,13 @@ class OverlaidDecoder:
     """
 
     base: ColumnDecoder
-    added: tuple[tuple[Layer, ColumnDecoder], ...]
+    added: tuple[tuple[Overlay, ColumnDecoder], ...]
     order: tuple[str, ...]
     stack: Stack
     gives_lists = False
 
     @property
-    def overlays(self) -> tuple[Layer, ...]:
+    def overlays(self) -> tuple[Overlay, ...]:
         """The overlays to read fields from, too."""
         return tuple(layer for layer, _ in self.added)
 
@@ -335,7 +335,7 @@ class OverlaidDecoder:
         ]
         return self.merged(self.base.fetched(records, ()), beside)
 
-    def _beside(self, layer: Layer, columns: ColumnDecoder, part: RecordRange, start: int, stop: int) -> Batch:
+    def _beside(self, layer: Overlay, columns: ColumnDecoder, part: RecordRange, start: int, stop: int) -> Batch:
         """Return what an overlay has for records [start, stop) of a range."""
         assert part.file is not None
         end = start + self._covered(layer, part, start, stop)
@@ -349,7 +349,7 @@ class OverlaidDecoder:
         fetched = RecordRange(file.fetch(part.record_numbers(start, stop)), file.name, file)
         return columns.decode(fetched, 0, stop - start)
 
-    def _covered(self, layer: Layer, part: RecordRange, start: int, stop: int) -> int:
+    def _covered(self, layer: Overlay, part: RecordRange, start: int, stop: int) -> int:
         """Return how many of records [start, stop) of a range an overlay is for: the first ones."""
         assert part.file is not None
         covers = self.stack.covers(layer, part.file)
@@ -413,7 +413,7 @@ def decoder_for(base: Schema, stack: Stack, names: Sequence[str] | None) -> Colu
         if name not in owners:
             message = f"{name}: not in the schema"
             raise SchemaError(message, field=name)
-    of_layers: dict[str, tuple[Layer, list[str]]] = {}
+    of_layers: dict[str, tuple[Overlay, list[str]]] = {}
     for name in order:
         layer = owners[name]
         if layer is not None:

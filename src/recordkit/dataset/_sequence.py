@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from recordkit.storage.overlays import Layer
+    from recordkit.storage.overlays import Overlay
     from recordkit.storage.read import MappedRecords, RecordFile, Stream
 
     from ._decoding import BatchDecoder
@@ -326,7 +326,7 @@ class RecordSequence:
                 raise
             return f"damaged, {file.file.size} bytes{deleted}"
 
-    def _fetched(self, numbers: NDArray[np.int64], layer: Layer | None, read: _Read) -> Chunk | MappedRecords:
+    def _fetched(self, numbers: NDArray[np.int64], layer: Overlay | None, read: _Read) -> Chunk | MappedRecords:
         """Read records of any files, in the order of their numbers; or what an overlay has for them."""
         which, inside, counts = _core.split_numbers(self.ends, numbers)
         used = np.flatnonzero(counts)
@@ -343,7 +343,7 @@ class RecordSequence:
         return read(files, which, inside)
 
     def _beside(
-        self, files: list[RecordFile], layer: Layer, which: NDArray[np.int64], inside: NDArray[np.int64]
+        self, files: list[RecordFile], layer: Overlay, which: NDArray[np.int64], inside: NDArray[np.int64]
     ) -> tuple[list[RecordFile], NDArray[np.int64]]:
         """Return which files hold an overlay's fields of some records: its own, or those of the records."""
         covers = np.array([self.stack.covers(layer, file) for file in files], np.int64)

@@ -11,7 +11,7 @@ from recordkit.wording import counted, format_size
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from recordkit.storage.overlays import Layer
+    from recordkit.storage.overlays import Overlay
 
     from ._dataset import Dataset
 
@@ -68,7 +68,7 @@ def summarize(dataset: Dataset) -> Summary:
     )
 
 
-def _changes(layer: Layer) -> str:
+def _changes(layer: Overlay) -> str:
     """Return what one overlay changes."""
     words = []
     if layer.schema.names:

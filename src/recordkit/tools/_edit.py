@@ -14,7 +14,7 @@ from recordkit.errors import SchemaError, StorageError
 from recordkit.expressions import Expression
 from recordkit.filesystems import permissions_of
 from recordkit.schema import Schema
-from recordkit.storage.overlays import Base, layer_facts, remove_layer, write_layer
+from recordkit.storage.overlays import Base, overlay_facts, remove_overlay, write_overlay
 from recordkit.tools.fields import (
     Changed,
     Computed,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from recordkit.columns import Batch
     from recordkit.dataset import BatchDecoder, RecordRange, RecordSequence
     from recordkit.records import Chunk
-    from recordkit.storage.overlays import Layer
+    from recordkit.storage.overlays import Overlay
 
     from ._rewrite import Failure, RewriteOptions
 
@@ -164,10 +164,10 @@ def _hidden(dataset: Dataset, gone: Sequence[str], *, sync: bool) -> Changed:
     alone = len(folders) == 1 and set(gone) <= set(layers[0].schema.names)
     if not alone:
         folder = layer_folder(dataset, "hidden", sync=sync)
-        where = str(write_layer(folder, _facts(dataset, hides=gone), sync=sync, mode=_mode_of(dataset)))
+        where = str(write_overlay(folder, _facts(dataset, hides=gone), sync=sync, mode=_mode_of(dataset)))
     for path in folders:
         try:
-            remove_layer(path, sync=sync)
+            remove_overlay(path, sync=sync)
         except StorageError as error:
             if alone:
                 raise
@@ -175,7 +175,7 @@ def _hidden(dataset: Dataset, gone: Sequence[str], *, sync: bool) -> Changed:
     return Changed(where, count, tuple(gone))
 
 
-def _made_of(names: Sequence[str], records: RecordSequence) -> list[Layer]:
+def _made_of(names: Sequence[str], records: RecordSequence) -> list[Overlay]:
     """Return the layers that hold only these fields, and whose removal does not bring older values back."""
     left, found = set(names), []
     for layer in reversed(records.stack.layers):
@@ -190,7 +190,7 @@ def _made_of(names: Sequence[str], records: RecordSequence) -> list[Layer]:
 
 
 def _facts(dataset: Dataset, **changes: Any) -> dict[str, Any]:
-    return layer_facts([Base.of(file) for file in dataset.shards], **changes)
+    return overlay_facts([Base.of(file) for file in dataset.shards], **changes)
 
 
 def _mode_of(dataset: Dataset) -> int:
@@ -396,5 +396,5 @@ def _deleted(
     if not count:
         return Changed(dataset.name, 0, ())
     folder = layer_folder(dataset, "deleted", sync=sync)
-    written = write_layer(folder, _facts(dataset, deleted=deleted), sync=sync, mode=_mode_of(dataset))
+    written = write_overlay(folder, _facts(dataset, deleted=deleted), sync=sync, mode=_mode_of(dataset))
     return Changed(str(written), count, ())

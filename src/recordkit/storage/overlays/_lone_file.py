@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ._overlay import Layer, layers_of
+from ._overlay import Overlay, overlays_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def has_overlays(path: Path) -> bool:
     """Tell whether overlays for a file are kept in its folder."""
-    return any(layer.is_for([path]) for layer in layers_of(path.parent))
+    return any(overlay.is_for([path]) for overlay in overlays_of(path.parent))
 
 
 def file_with_overlays(path: Path) -> Path:
@@ -40,17 +40,17 @@ def file_to_change(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
 
 
 @dataclass(frozen=True)
-class SharedChange(Layer):
+class SharedChange(Overlay):
     """The same change to several lone files, each with an overlay of its own.
 
     Attributes:
-        parts: The overlays. The last one gives this layer its name.
+        parts: The overlays. The last one gives this overlay its name.
     """
 
-    parts: tuple[Layer, ...] = ()
+    parts: tuple[Overlay, ...] = ()
 
     @classmethod
-    def of(cls, parts: Sequence[Layer]) -> Layer:
+    def of(cls, parts: Sequence[Overlay]) -> Overlay:
         """Return overlays for different files as one."""
         last = parts[-1]
         if len(parts) == 1:
@@ -84,26 +84,26 @@ class SharedChange(Layer):
         part = self._part(file)
         return super().covers(file) if part is None else part.covers(file)
 
-    def _part(self, file: RecordFile) -> Layer | None:
+    def _part(self, file: RecordFile) -> Overlay | None:
         return next((part for part in self.parts if part.knows(Path(file.name))), None)
 
 
-def merge_shared(layers: Sequence[Layer], files: Sequence[Path]) -> list[Layer]:
-    """Return layers with those merged that make the same change to different files.
+def merge_shared(overlays: Sequence[Overlay], files: Sequence[Path]) -> list[Overlay]:
+    """Return overlays with those merged that make the same change to different files.
 
-    Where files were not changed alike, in the same order, the layers come back as they are, and reading refuses the
+    Where files were not changed alike, in the same order, the overlays come back as they are, and reading refuses the
     first file that lacks a field.
 
     Raises:
         StorageError: A field was dropped from some files only. It would not be seen of any.
     """
-    of_files = [[layer for layer in layers if layer.alters and layer.knows(file)] for file in files]
-    if len({tuple((layer.schema, layer.hides) for layer in each) for each in of_files}) == 1:
+    of_files = [[overlay for overlay in overlays if overlay.alters and overlay.knows(file)] for file in files]
+    if len({tuple((overlay.schema, overlay.hides) for overlay in each) for each in of_files}) == 1:
         steps = [list({part.path: part for part in parts}.values()) for parts in zip(*of_files, strict=True)]
         if all(sum(part.knows(file) for part in parts) == 1 for parts in steps for file in files):
-            return [*map(SharedChange.of, steps), *(layer for layer in layers if not layer.alters)]
-    for layer in layers:
-        lacking = next((file for file in files if not layer.knows(file)), None)
-        if lacking is not None and not layer.hides <= set(layer.schema.names):
-            raise layer.unknown(str(lacking))
-    return list(layers)
+            return [*map(SharedChange.of, steps), *(overlay for overlay in overlays if not overlay.alters)]
+    for overlay in overlays:
+        lacking = next((file for file in files if not overlay.knows(file)), None)
+        if lacking is not None and not overlay.hides <= set(overlay.schema.names):
+            raise overlay.unknown(str(lacking))
+    return list(overlays)

@@ -1,8 +1,8 @@
-"""Layers: changes to records that do not touch them. Fields added, fields hidden, records deleted.
+"""Overlays: changes to records that do not touch them. Fields added, fields hidden, records deleted.
 
-A layer is a folder, `_recordkit/overlays/<number>-<name>`, with a manifest of its own; it is complete or absent. Added
-fields are plain TFRecords of Examples that hold nothing else: one file per file of the base, and one record per record.
-A layer is bound to its base by digests, and refuses a changed base. docs/format/overlays.md defines the format.
+An overlay is a folder, `_recordkit/overlays/<number>-<name>`, with a manifest of its own. It is complete or absent. Added
+fields are plain TFRecords of Examples that hold nothing else: one file per file of the base, one record per record. An
+overlay is bound to its base by digests, and refuses a changed base. docs/format/overlays.md defines the format.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _PIECES, _PIECE = 16, 4096
 
 @dataclass(frozen=True)
 class Base:
-    """What a layer knows of one file of its base.
+    """What an overlay knows of one file of its base.
 
     Attributes:
         name: The file's name.
@@ -81,7 +81,7 @@ class Base:
         records: Their number.
         size: Of the file.
         changed_at: Its modification time in nanoseconds; if that is unchanged, its records need not be read.
-        sample: The checksum of some of its bytes; None if an earlier version wrote the layer.
+        sample: The checksum of some of its bytes; None if an earlier version wrote the overlay.
     """
 
     name: str
@@ -93,7 +93,7 @@ class Base:
 
     @classmethod
     def of(cls, file: RecordFile) -> Base:
-        """Return the facts that bind a layer to a file."""
+        """Return the facts that bind an overlay to a file."""
         local = file.local
         assert local is not None
         facts = local.path.stat()
@@ -146,7 +146,7 @@ def _manifest_time(path: Path) -> int:
 
 
 @dataclass(frozen=True)
-class Layer:
+class Overlay:
     """One change that leaves the records themselves alone.
 
     Attributes:
@@ -156,7 +156,7 @@ class Layer:
         files: The files with the added fields, by name of the base's file.
         hides: The fields that readers no longer see, including those that it replaces.
         deleted: The numbers of deleted records in ascending order, by name of the base's file.
-        home: The folder of the base, if the layer is kept there; None if it is kept elsewhere.
+        home: The folder of the base, if the overlay is kept there; None if it is kept elsewhere.
     """
 
     path: Path
@@ -168,11 +168,11 @@ class Layer:
     home: Path | None = None
 
     @classmethod
-    def load(cls, path: Path, home: Path | None = None) -> Layer:
-        """Load the layer in a folder. `home` is the folder of its base, or None if the layer is kept elsewhere.
+    def load(cls, path: Path, home: Path | None = None) -> Overlay:
+        """Load the overlay in a folder. `home` is the folder of its base, or None if the overlay is kept elsewhere.
 
         Raises:
-            StorageError: There is no layer in this folder, or it is damaged.
+            StorageError: There is no overlay in this folder, or it is damaged.
         """
         where = manifest_of(path, lone=False)
         manifest = Manifest.load(where)
@@ -183,7 +183,7 @@ class Layer:
         _FACTS.check(facts, str(where))
         base = {entry["name"]: Base(**entry) for entry in facts["base"]}
         open_files = OpenFiles.of(len(manifest.shards))
-        layer = cls(
+        overlay = cls(
             path=path,
             schema=manifest.schema or Schema({}),
             base=base,
@@ -195,8 +195,8 @@ class Layer:
             deleted=Tombstones(where, base, facts["deleted"]),
             home=home,
         )
-        layer._check_fits(where, facts, manifest)
-        return layer
+        overlay._check_fits(where, facts, manifest)
+        return overlay
 
     def _check_fits(self, where: Path, facts: Mapping[str, Any], manifest: Manifest) -> None:
         """Raise if the parts of the manifest contradict each other."""
@@ -221,7 +221,7 @@ class Layer:
         return StorageError(message, path=file.name)
 
     def _check_own(self, file: RecordFile) -> None:
-        """Raise if a file of this layer was changed, truncated or swapped with another."""
+        """Raise if a file of this overlay was changed, truncated or swapped with another."""
         local, shard = file.local, file.shard
         assert local is not None
         assert shard is not None
@@ -243,7 +243,7 @@ class Layer:
             raise self._damaged(file, "these are not the records that were written")
 
     def check(self, file: RecordFile) -> None:
-        """Check that a file of the base is what this layer was made for.
+        """Check that a file of the base is what this overlay was made for.
 
         Raises:
             StorageError: The file has changed, or does not belong to the base.
@@ -273,7 +273,7 @@ class Layer:
             raise StorageError(message, path=file.name)
 
     def unknown(self, name: str) -> StorageError:
-        """Return the error for a file that this layer does not apply to."""
+        """Return the error for a file that this overlay does not apply to."""
         added, hidden = listed(self.schema.names), listed(sorted(self.hides))
         todo = f"add {added} to" if added else f"drop {hidden} from"
         message = (
@@ -283,7 +283,7 @@ class Layer:
         return StorageError(message, path=name)
 
     def knows(self, path: Path) -> bool:
-        """Tell whether this layer applies to a file."""
+        """Tell whether this overlay applies to a file."""
         return self._bound(path) is not None
 
     @property
@@ -292,13 +292,13 @@ class Layer:
         return (self.path,)
 
     def _bound(self, path: Path) -> Base | None:
-        """Return what this layer knows of a file; None if it does not apply to it."""
+        """Return what this overlay knows of a file; None if it does not apply to it."""
         return self.base.get(path.name) if self.home in (None, path.parent) else None
 
     def covers(self, file: RecordFile) -> int:
-        """Return to how many records at the start of a file this layer applies.
+        """Return to how many records at the start of a file this overlay applies.
 
-        The others were appended after the layer was made, and contain everything that readers see.
+        The others were appended after the overlay was made, and contain everything that readers see.
 
         Raises:
             StorageError: The file has changed in another way, or does not belong to the base.
@@ -330,7 +330,7 @@ class Layer:
             file: The file.
             placed_at: Its last status change (`st_ctime`), which no program can set.
         """
-        # A file that changed twice within a tick of the clock, before and after the layer was made, has one time.
+        # A file that changed twice within a tick of the clock, before and after the overlay was made, has one time.
         written = manifest_of(self.path, lone=False).stat().st_ctime_ns - _TICK
         if max(placed_at, bound.changed_at) < written:
             return True
@@ -344,7 +344,7 @@ class Layer:
         return self.path.name.partition("-")[2] or self.path.name
 
     def is_for(self, paths: Iterable[Path], shards: Container[str] = ()) -> bool:
-        """Tell whether this layer applies to one of these files, or to other files of the dataset with these shards.
+        """Tell whether this overlay applies to one of these files, or to other files of the dataset with these shards.
 
         It does not apply to a lone file that replaced the one it was made for.
         """
@@ -394,25 +394,25 @@ class Tombstones(Mapping[str, "NDArray[np.int64]"]):
         return self._known[name]
 
 
-def layers_of(folder: Path) -> tuple[Layer, ...]:
-    """Load the layers that are kept in a folder, oldest first."""
-    return tuple(Layer.load(path, folder) for _, path in sorted(numbered_layers(folder)))
+def overlays_of(folder: Path) -> tuple[Overlay, ...]:
+    """Load the overlays that are kept in a folder, oldest first."""
+    return tuple(Overlay.load(path, folder) for _, path in sorted(numbered_overlays(folder)))
 
 
-def layers_over(paths: Sequence[Path], manifest: Manifest | None = None) -> list[Layer]:
-    """Load the layers that are kept next to these files and apply to them, oldest first.
+def overlays_over(paths: Sequence[Path], manifest: Manifest | None = None) -> list[Overlay]:
+    """Load the overlays that are kept next to these files and apply to them, oldest first.
 
     Args:
         paths: The files.
         manifest: The manifest of their folder, if it lists them.
 
     Raises:
-        StorageError: The files are in several folders, and a layer changes which fields readers see.
+        StorageError: The files are in several folders, and an overlay changes which fields readers see.
     """
     folders = list(dict.fromkeys(path.parent for path in paths))
     shards = {shard.name for shard in manifest.shards} if manifest is not None else set()
-    found = [layer for folder in folders for layer in layers_of(folder) if layer.is_for(paths, shards)]
-    fields = [layer for layer in found if layer.alters]
+    found = [overlay for folder in folders for overlay in overlays_of(folder) if overlay.is_for(paths, shards)]
+    fields = [overlay for overlay in found if overlay.alters]
     if fields and len(folders) > 1:
         message = (
             f"{fields[0].path}: this overlay belongs to one folder, but files of {len(folders)} folders were opened\n"
@@ -422,15 +422,15 @@ def layers_over(paths: Sequence[Path], manifest: Manifest | None = None) -> list
     return found
 
 
-def schema_through(layers: Sequence[Layer], base: Schema) -> Schema:
+def schema_through(overlays: Sequence[Overlay], base: Schema) -> Schema:
     """Return the fields that readers see of records that contain those of `base`."""
     fields: dict[str, Any] = dict(base.fields)
     sequences: dict[str, Any] = dict(base.sequences)
-    for layer in layers:
-        for name in layer.hides:
+    for overlay in overlays:
+        for name in overlay.hides:
             fields.pop(name, None)
             sequences.pop(name, None)
-        fields.update(layer.schema.fields)
+        fields.update(overlay.schema.fields)
     return Schema(fields, sequences=sequences)
 
 
@@ -460,7 +460,7 @@ def _optional(declared: Any) -> Any:
     return changed
 
 
-def numbered_layers(folder: Path) -> Iterable[tuple[int, Path]]:
+def numbered_overlays(folder: Path) -> Iterable[tuple[int, Path]]:
     overlays = folder / SIDE / "overlays"
     for path in filesystems.children(overlays):
         if found := _NUMBERED.fullmatch(path.name):

@@ -16,7 +16,7 @@ from recordkit import filesystems, log
 from recordkit.errors import StorageError
 from recordkit.storage.format import SIDE, Manifest, manifest_of
 
-from ._overlay import KEY, Layer, numbered_layers
+from ._overlay import KEY, Overlay, numbered_overlays
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from ._overlay import Base
 
 
-def new_layer(folder: Path, name: str, *, sync: bool = True) -> Path:
-    """Return the path for the next layer of a folder: that of an interrupted run for the same name, or the next number.
+def new_overlay(folder: Path, name: str, *, sync: bool = True) -> Path:
+    """Return the path for the next overlay: that of an interrupted run for the same name, or the next number.
 
-    The folder for layers is created and synced.
+    The folder for overlays is created and synced.
     """
     slug = re.sub(r"[^A-Za-z0-9._+-]+", "_", name)[:80].strip("._-") or "layer"
     overlays = folder / SIDE / "overlays"
@@ -39,7 +39,7 @@ def new_layer(folder: Path, name: str, *, sync: bool = True) -> Path:
     # The process that created it may have died before syncing it.
     for parent in (overlays.parent, folder):
         filesystems.sync_folder(parent, sync=sync)
-    last = max((number for number, _ in numbered_layers(folder)), default=0)
+    last = max((number for number, _ in numbered_overlays(folder)), default=0)
     for staging in sorted(overlays.glob(f".[0-9]*-{slug}.recordkit")):
         target = overlays / staging.name[1 : -len(".recordkit")]
         number, _, begun = target.name.partition("-")
@@ -49,7 +49,7 @@ def new_layer(folder: Path, name: str, *, sync: bool = True) -> Path:
 
 
 def settle(path: Path) -> None:
-    """Make the manifest of a new layer newer than its files, so that they are known to be unchanged.
+    """Make the manifest of a new overlay newer than its files, so that they are known to be unchanged.
 
     The clock for file times moves in steps of a few milliseconds.
     """
@@ -63,12 +63,12 @@ def settle(path: Path) -> None:
             os.utime(manifest)
 
 
-def write_layer(path: Path, facts: Mapping[str, Any], *, sync: bool = True, mode: int | None = None) -> Path:
-    """Write a layer without records of its own, completely or not at all, and return its folder.
+def write_overlay(path: Path, facts: Mapping[str, Any], *, sync: bool = True, mode: int | None = None) -> Path:
+    """Write an overlay without records of its own, completely or not at all, and return its folder.
 
     Args:
         path: Its folder.
-        facts: The change, from `layer_facts`.
+        facts: The change, from `overlay_facts`.
         sync: Whether to sync it to disk.
         mode: The permissions of its files.
     """
@@ -84,12 +84,12 @@ def write_layer(path: Path, facts: Mapping[str, Any], *, sync: bool = True, mode
     return path
 
 
-def remove_layer(path: Path, *, sync: bool = True) -> None:
-    """Remove a layer, in one step as far as readers can see."""
+def remove_overlay(path: Path, *, sync: bool = True) -> None:
+    """Remove an overlay, in one step as far as readers can see."""
     filesystems.refuse_links(path.parent.parent, path.parent)
     aside = path.with_name(f".{path.name}.removed")
     filesystems.remove_tree(aside)
-    # Sync the new name before removing anything: half a layer must not reappear under the old name.
+    # Sync the new name before removing anything: half an overlay must not reappear under the old name.
     filesystems.rename_for_good(path, aside, sync=sync)
     try:
         filesystems.remove_tree(aside)
@@ -101,25 +101,25 @@ def forget(path: Path) -> None:
     """Remove the overlays of an earlier lone file with this name."""
     overlays = path.parent / SIDE / "overlays"
     gone = list(overlays.glob(".[0-9]*.removed"))  # left by a process that died
-    for _, layer in sorted(numbered_layers(path.parent)):
+    for _, overlay in sorted(numbered_overlays(path.parent)):
         try:
-            if Layer.load(layer, path.parent).base.keys() == {path.name}:
-                remove_layer(layer)
+            if Overlay.load(overlay, path.parent).base.keys() == {path.name}:
+                remove_overlay(overlay)
         except StorageError as error:
-            log.warning("%s: belongs to a file that was overwritten, and could not be removed: %s", layer, error)
+            log.warning("%s: belongs to a file that was overwritten, and could not be removed: %s", overlay, error)
     with suppress(StorageError):  # what is left of them does no harm
         for aside in gone:
             filesystems.remove_tree(aside)
 
 
-def layer_facts(
+def overlay_facts(
     base: Sequence[Base],
     *,
     hides: Iterable[str] = (),
     deleted: Mapping[str, NDArray[np.int64]] | None = None,
     values: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Return the metadata for a layer's manifest.
+    """Return the metadata for an overlay's manifest.
 
     Args:
         base: The files it is bound to.
@@ -138,7 +138,7 @@ def layer_facts(
 
 
 def is_other(begun: Mapping[str, Any], facts: Mapping[str, Any]) -> bool:
-    """Tell from their metadata whether two layers are for different records."""
+    """Tell from their metadata whether two overlays are for different records."""
     return KEY in begun and KEY in facts and begun[KEY] != facts[KEY]
 
 

@@ -16,7 +16,7 @@ from recordkit.errors import CorruptRecordError, StorageError, record_place
 from recordkit.filesystems import LocalFile
 from recordkit.schema import Schema
 from recordkit.storage.format import SIDE, Fingerprint, IndexBuilder, Manifest, inside, manifest_of, new_digest
-from recordkit.storage.overlays import layers_over, schema_through
+from recordkit.storage.overlays import overlays_over, schema_through
 from recordkit.storage.read import RecordFile, starts_record
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from recordkit.codecs import Compression
     from recordkit.records import Chunk
     from recordkit.storage.format import Shard
-    from recordkit.storage.overlays import Layer
+    from recordkit.storage.overlays import Overlay
 
 _PIECE = 1 << 20
 _FRAME = np.uint64(16)
@@ -48,7 +48,7 @@ class AppendTarget:
     manifest: Manifest | None
     facts: RecordSums
     fingerprint: Fingerprint
-    layers: Sequence[Layer]
+    layers: Sequence[Overlay]
 
     @property
     def compression(self) -> Compression:
@@ -68,11 +68,11 @@ def of_folder(target: Path) -> AppendTarget:
     if manifest is None:
         message = f"{target}: not a dataset of recordkit\n  It has no {SIDE}/manifest.json to add shards to."
         raise StorageError(message, path=str(target), errno=None if os.path.lexists(target) else errno.ENOENT)
-    layers = layers_over([inside(target, shard.name, where) for shard in manifest.shards], manifest)
+    layers = overlays_over([inside(target, shard.name, where) for shard in manifest.shards], manifest)
     return AppendTarget(_seen(layers, manifest.schema), manifest, RecordSums(None), Fingerprint(0, 0, 0), layers)
 
 
-def _seen(layers: Sequence[Layer], schema: Schema | None) -> Schema | None:
+def _seen(layers: Sequence[Overlay], schema: Schema | None) -> Schema | None:
     return schema if schema is None else schema_through(layers, schema)
 
 
@@ -93,7 +93,7 @@ def of_file(target: Path, *, cut_torn_tail: bool) -> AppendTarget:
         (facts.bytes, f"{facts.crc:08x}")
     ]:
         manifest = None  # describes another file that had this name before
-    layers = layers_over([target])
+    layers = overlays_over([target])
     file = RecordFile(LocalFile(target))
     own = min((layer.covers(file) for layer in layers if layer.alters), default=facts.records)
     schema = manifest.schema if manifest is not None else None

@@ -28,7 +28,7 @@ from recordkit.storage.format import (
     suffix,
     target_of,
 )
-from recordkit.storage.overlays import AFTER, layers_over, schema_with
+from recordkit.storage.overlays import AFTER, overlays_over, schema_with
 from recordkit.storage.publish import finish, moves_of, publish, publishing, take_back
 from recordkit.storage.staging import ContentChecksum, Journal, claim_parts, part_folder, part_folders
 from recordkit.wording import listed
@@ -309,7 +309,7 @@ def publish_extended(writer: Writer, *, existing: AppendTarget, resume: bool) ->
     staged = part.data / shard.name
     with publishing(target):
         part.check_held()
-        layers = layers_over([target])
+        layers = overlays_over([target])
         same = [layer.path for layer in layers] == [layer.path for layer in existing.layers]
         if not same or Fingerprint.of(target) != existing.fingerprint:
             raise _changed(target, "file")

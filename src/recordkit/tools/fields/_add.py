@@ -20,7 +20,7 @@ from recordkit.errors import SchemaError, StorageError, TargetExistsError, recor
 from recordkit.filesystems import given_path
 from recordkit.schema import Schema
 from recordkit.storage.format import is_lone_file
-from recordkit.storage.overlays import Base, file_to_change, layer_facts, new_layer, settle
+from recordkit.storage.overlays import Base, file_to_change, new_overlay, overlay_facts, settle
 from recordkit.storage.publish import recover
 from recordkit.storage.staging import changing
 from recordkit.tools import _rewrite
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from recordkit.columns import Batch
     from recordkit.dataset import RecordSequence
     from recordkit.records import Chunk
-    from recordkit.storage.overlays import Layer
+    from recordkit.storage.overlays import Overlay
 
     from ._bound import Bound, OnError
 
@@ -139,7 +139,7 @@ def add_fields(
         written, failures = _rewrite.run(records, change, target, workers, splits=splits_of(dataset))
         return Changed(os.fspath(out), written, new.names, tuple(failures))
     folder = layer_folder(dataset, "+".join(new.names), sync=sync) if overlay is None else _as_folder(overlay)
-    facts = layer_facts([Base.of(file) for file in records.files], hides=replaced, values=values)
+    facts = overlay_facts([Base.of(file) for file in records.files], hides=replaced, values=values)
     origin = _rewrite.Origin.of(path, dataset, folder_of(dataset)) if overlay is None else None
     target = _rewrite.Target(str(folder), new, facts, resume, overwrite, sync, compress=False, origin=origin)
 
@@ -173,7 +173,7 @@ def _changed_meanwhile(name: str, path: Any) -> SchemaError:
     return SchemaError(message, field=name, path=str(path))
 
 
-def _path_of(layer: Layer | None) -> Path | None:
+def _path_of(layer: Overlay | None) -> Path | None:
     return None if layer is None else layer.path
 
 
@@ -230,7 +230,7 @@ def layer_folder(dataset: Dataset, name: str, *, sync: bool = True) -> Path:
     """
     folder = folder_of(dataset)
     with _advising(folder):
-        path = new_layer(folder, name, sync=sync)
+        path = new_overlay(folder, name, sync=sync)
         if not os.access(path.parent, os.W_OK):
             message = f"{path.parent}: cannot write to this folder: {os.strerror(errno.EACCES)}"
             raise StorageError(message, path=str(folder), errno=errno.EACCES)

@@ -16,7 +16,15 @@ import recordkit as rk
 from recordkit import records
 from recordkit.errors import RecordKitError, StorageError
 from recordkit.filesystems import LocalFile
-from recordkit.storage.overlays import Base, Layer, layer_facts, layers_of, new_layer, remove_layer, write_layer
+from recordkit.storage.overlays import (
+    Base,
+    Overlay,
+    new_overlay,
+    overlay_facts,
+    overlays_of,
+    remove_overlay,
+    write_overlay,
+)
 from recordkit.storage.overlays._overlay import KEY, _numbers
 from recordkit.storage.overlays._write import _text
 from recordkit.storage.read import RecordFile
@@ -153,7 +161,7 @@ class TestAnOverlayOfAnotherBaseIsRefused:
         with monkeypatch.context() as patched:
             patched.setattr(RecordFile, "digest", property(looked_at.append))
             for path in (base, base.parent / "copy"):
-                layer = layers_of(path)[1]
+                layer = overlays_of(path)[1]
                 for name in ("data-000.tfrecord", "data-001.tfrecord"):
                     layer.check(RecordFile(LocalFile(path / name)))
 
@@ -245,11 +253,11 @@ class TestLayers:
         for number in range(2, 12):
             rk.add_fields(base, {"x": np.full(10, number)}, replace=True, sync=False)
 
-        assert [layer.path.name for layer in layers_of(base)] == [f"{number:04d}-x" for number in range(1, 12)]
+        assert [layer.path.name for layer in overlays_of(base)] == [f"{number:04d}-x" for number in range(1, 12)]
         assert [row["x"] for row in read(base)] == [11] * 10
 
     def test_know_what_they_change(self, base: Path) -> None:
-        (layer,) = layers_of(base)
+        (layer,) = overlays_of(base)
 
         assert layer.schema == rk.Schema({"x": "int64"})
         assert list(layer.base) == list(layer.files) == ["data-000.tfrecord", "data-001.tfrecord"]
@@ -258,33 +266,33 @@ class TestLayers:
 
     def test_go_behind_all_others_unless_one_was_begun(self, tmp_path: Path) -> None:
         overlays = tmp_path / "_recordkit" / "overlays"
-        assert new_layer(tmp_path, "image/height") == overlays / "0001-image_height"
-        write_layer(overlays / "0007-deleted", layer_facts([]))
-        assert new_layer(tmp_path, "..") == overlays / "0008-layer"
+        assert new_overlay(tmp_path, "image/height") == overlays / "0001-image_height"
+        write_overlay(overlays / "0007-deleted", overlay_facts([]))
+        assert new_overlay(tmp_path, "..") == overlays / "0008-layer"
 
         (overlays / ".0008-width.recordkit").mkdir()
         (overlays / ".0003-depth.recordkit").mkdir()
-        assert new_layer(tmp_path, "width") == overlays / "0008-width"
-        assert new_layer(tmp_path, "depth") == overlays / "0008-depth"
+        assert new_overlay(tmp_path, "width") == overlays / "0008-width"
+        assert new_overlay(tmp_path, "depth") == overlays / "0008-depth"
 
     def test_are_gone_when_removed_even_if_an_earlier_removal_broke_off(self, base: Path) -> None:
-        (layer,) = layers_of(base)
+        (layer,) = overlays_of(base)
         aside = layer.path.with_name(".0001-x.removed")
         aside.mkdir()
         (aside / "left").touch()
 
-        remove_layer(layer.path)
+        remove_overlay(layer.path)
 
-        assert layers_of(base) == ()
+        assert overlays_of(base) == ()
         assert list(layer.path.parent.iterdir()) == []
 
     def test_written_without_records_are_read_again(self, tmp_path: Path) -> None:
         base = [Base(name, "0" * 32, 101, 2000, 0) for name in "ab"]
         deleted = {"a": np.array([0, 9, 100]), "b": np.array([3])}
 
-        path = write_layer(tmp_path / "0001-both", layer_facts(base, hides={"u", "t"}, deleted=deleted))
+        path = write_overlay(tmp_path / "0001-both", overlay_facts(base, hides={"u", "t"}, deleted=deleted))
 
-        layer = Layer.load(path)
+        layer = Overlay.load(path)
         assert layer.hides == {"t", "u"}
         assert {name: numbers.tolist() for name, numbers in layer.deleted.items()} == {"a": [0, 9, 100], "b": [3]}
         assert layer.files == {}
@@ -299,7 +307,7 @@ class TestLayers:
         rk.delete(base, where="id == 8")
 
         added, deleted = (
-            rk.storage.Manifest.load(layer.path / "_recordkit" / "manifest.json") for layer in layers_of(base)
+            rk.storage.Manifest.load(layer.path / "_recordkit" / "manifest.json") for layer in overlays_of(base)
         )
 
         assert added is not None
