@@ -1,6 +1,6 @@
 """Overlays: changes to records that do not touch them. Fields added, fields hidden, records deleted.
 
-An overlay is a folder, `_recordkit/overlays/<number>-<name>`, with a manifest of its own. It is complete or absent. Added
+An overlay is a folder, `_recordkit/overlays/<number>-<name>`, with its own manifest. It is complete or absent. Added
 fields are plain TFRecords of Examples that hold nothing else: one file per file of the base, one record per record. An
 overlay is bound to its base by digests, and refuses a changed base. docs/format/overlays.md defines the format.
 """
