@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from recordkit import _core
 from recordkit.columns import Batch, BytesColumn, Column, Ragged, _bytes
+from recordkit.errors import SchemaError
 
 ROWS = st.lists(st.lists(st.integers(-9, 9), max_size=4), max_size=6)
 TEXTS = st.lists(st.text(max_size=4), max_size=6)
@@ -277,6 +279,25 @@ class TestRectangular:
 
         assert column.to_list() == [[["a", "b"], ["c", "d"]], [["e", "f"]], []]
         assert column[2].shape == (0, 7)
+
+    @pytest.mark.parametrize("shape", [(2**32, 0), (2**20, 2**20, 0), (3, 2**40, 0)])
+    def test_a_shape_of_too_many_empty_rows_takes_no_memory(self, shape: tuple[int, ...]) -> None:
+        shapes = np.array([shape, (2,) * len(shape), shape])
+        column = Ragged.rectangular(np.arange(2 ** len(shape)), shapes)
+
+        assert [row.shape for row in column] == [shape, (2,) * len(shape), shape]
+        assert [row.shape for row in column[[2, 1]]] == [shape, (2,) * len(shape)]
+        assert column[1:][0].reshape(-1).tolist() == list(range(2 ** len(shape)))
+        for refused in (lambda: column.offsets, column.to_list, column.to_padded):
+            with pytest.raises(SchemaError, match="so many empty rows have no offsets or lists"):
+                refused()
+
+    @pytest.mark.parametrize(("rows", "allowed"), [(1 << 24, True), ((1 << 24) + 1, False)])
+    def test_sixteen_million_empty_rows_have_offsets(self, rows: int, allowed: bool) -> None:
+        column = Ragged.rectangular(np.array([], np.int64), np.array([[rows, 0]]))
+
+        with nullcontext() if allowed else pytest.raises(SchemaError):
+            assert [len(level) for level in column.offsets] == [2, rows + 1]
 
     def test_no_rows(self) -> None:
         column = Ragged.rectangular(np.array([], np.int64), np.empty((0, 2), np.int64))

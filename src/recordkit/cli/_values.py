@@ -58,6 +58,8 @@ def plain(value: Any) -> Any:
 
 def _array(array: np.ndarray[Any, Any]) -> Any:
     kind = array.dtype.kind
+    if not array.size and array.ndim > 1:  # a few bytes can claim any number of empty lists, which a column refuses
+        return Ragged.rectangular(array.reshape(-1), np.array([array.shape])).to_list()[0]
     if kind in "biu":
         return array.tolist()
     if kind in "OS":

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from recordkit import _core
+from recordkit.errors import SchemaError
 
 from . import _arrow
 from ._bytes import BytesColumn, picked, to_offsets
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
+
+# Entries of offsets that lead to no value. A few bytes in a file can claim any number of them.
+_MOST_EMPTY = 1 << 24
 
 
 class Ragged:
@@ -40,7 +44,7 @@ class Ragged:
     [[7, 8], [], [9]]
     """
 
-    __slots__ = ("_offsets", "shapes", "values")
+    __slots__ = ("_ends", "_offsets", "shapes", "values")
 
     def __init__(
         self,
@@ -50,6 +54,7 @@ class Ragged:
     ) -> None:
         self.values = values
         self._offsets: tuple[NDArray[np.int64], ...] | None = tuple(offsets)
+        self._ends: NDArray[np.int64] | None = None
         self.shapes = shapes
 
     @classmethod
@@ -71,12 +76,32 @@ class Ragged:
             self._offsets = self._levels()
         return self._offsets
 
+    @property
+    def _varying(self) -> int:
+        """The number of dimensions that vary, if `shapes` are known."""
+        assert self.shapes is not None
+        return int(self.shapes.shape[1]) - (len(self.values.shape) - 1)
+
+    @property
+    def _row_ends(self) -> NDArray[np.int64]:
+        """Where each rectangular row ends in the values. Unlike `offsets`, no larger than the number of rows."""
+        assert self.shapes is not None
+        if self._ends is None:
+            self._ends = to_offsets(np.prod(self.shapes[:, : self._varying], axis=1, dtype=np.int64))
+        return self._ends
+
     def _levels(self) -> tuple[NDArray[np.int64], ...]:
         assert self.shapes is not None
-        count = self.shapes.shape[1] - (len(self.values.shape) - 1)
         parents, levels = np.arange(len(self.shapes)), []
-        for dim in range(count):
+        for dim in range(self._varying):
             lengths = self.shapes[parents, dim]
+            if lengths.sum(dtype=np.float64) > len(self.values) + _MOST_EMPTY:
+                row = int(parents[np.argmax(lengths)])
+                message = (
+                    f"row {row} has shape {self.shapes[row].tolist()}: so many empty rows have no offsets or lists"
+                    "\n  Use .shapes and [i] of the column."
+                )
+                raise SchemaError(message)
             levels.append(to_offsets(lengths))
             parents = np.repeat(parents, lengths)
         return tuple(levels)
@@ -92,30 +117,39 @@ class Ragged:
         if not isinstance(index, int | np.integer):
             return self._take(np.arange(len(self))[index])
         row = range(len(self))[int(index)]
-        if len(self.offsets) > 1 and self.shapes is None:
-            start, stop = self.offsets[0][row], self.offsets[0][row + 1]
-            return Ragged(*_cut(self.values, self.offsets[1:], int(start), int(stop)))
-        start, stop = row, row + 1
-        for level in self.offsets:
-            start, stop = level[start], level[stop]
-        values = self.values[int(start) : int(stop)]
-        return values if self.shapes is None else values.reshape(tuple(self.shapes[row].tolist()))
+        if self.shapes is not None:
+            ends = self._row_ends
+            return self.values[int(ends[row]) : int(ends[row + 1])].reshape(tuple(self.shapes[row].tolist()))
+        start, stop = int(self.offsets[0][row]), int(self.offsets[0][row + 1])
+        if len(self.offsets) > 1:
+            return Ragged(*_cut(self.values, self.offsets[1:], start, stop))
+        return self.values[start:stop]
 
     def _cut(self, start: int, stop: int) -> Ragged:
-        shapes = None if self.shapes is None else self.shapes[start:stop]
-        return Ragged(*_cut(self.values, self.offsets, start, stop), shapes)
+        if self.shapes is None:
+            return Ragged(*_cut(self.values, self.offsets, start, stop))
+        first, last = self._row_ends[[start, stop]].tolist()
+        return Ragged.rectangular(self.values[first:last], self.shapes[start:stop])
 
     def _take(self, rows: NDArray[np.int64]) -> Ragged:
-        shapes = None if self.shapes is None else self.shapes[rows]
+        if self.shapes is not None:
+            values, _ = self._picked(rows, [self._row_ends])
+            return Ragged.rectangular(values, self.shapes[rows])
+        return Ragged(*self._picked(rows, self.offsets))
+
+    def _picked(
+        self, rows: NDArray[np.int64], offsets: Sequence[NDArray[np.int64]]
+    ) -> tuple[NDArray[Any] | BytesColumn, list[NDArray[np.int64]]]:
+        """Return the values of some rows, and their offsets."""
         entries, levels = rows, []
-        for level in self.offsets:
+        for level in offsets:
             starts = level[entries]
             ends = to_offsets(level[entries + 1] - starts)
             levels.append(ends)
-            if len(levels) == len(self.offsets) and isinstance(self.values, np.ndarray):
-                return Ragged(picked(self.values, starts, ends), levels, shapes)
+            if len(levels) == len(offsets) and isinstance(self.values, np.ndarray):
+                return picked(self.values, starts, ends), levels
             entries = np.repeat(starts - ends[:-1], np.diff(ends)) + np.arange(ends[-1])
-        return Ragged(self.values[entries], levels, shapes)
+        return self.values[entries], levels
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
@@ -162,6 +196,7 @@ class Ragged:
 
     def to_list(self) -> list[Any]:
         """Return nested lists."""
+        _ = self.offsets  # refuses shapes of more empty lists than memory holds
         return [row.to_list() if isinstance(row, Ragged | BytesColumn) else row.tolist() for row in self]
 
     def __repr__(self) -> str:
