@@ -9,6 +9,7 @@ import pytest
 import recordkit as rk
 from recordkit import records
 from recordkit.cli import main
+from recordkit.columns import BytesColumn
 from tests import wire
 
 if TYPE_CHECKING:
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
 SHAPE = (2**32, 0)
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    payload = wire.example(wire.entry("x", wire.floats()), wire.entry("x/shape", wire.ints(*SHAPE)))
+@pytest.fixture(params=[wire.floats(), wire.texts()], ids=["numbers", "texts"])
+def path(request: Any, tmp_path: Path) -> Path:
+    payload = wire.example(wire.entry("x", request.param), wire.entry("x/shape", wire.ints(*SHAPE)))
     (tmp_path / "a.tfrecord").write_bytes(records.pack(payload) * 3)
     return tmp_path / "a.tfrecord"
 
@@ -36,7 +37,17 @@ READERS: dict[str, Any] = {
 @pytest.mark.parametrize("name", READERS)
 def test_the_rows_keep_their_shape(name: str, path: Path, room_for: Any) -> None:
     with room_for(1 << 30):
-        assert set(READERS[name](rk.open(path, schema={"x": "float32[?,?]"}))) == {SHAPE}
+        assert set(READERS[name](rk.open(path))) == {SHAPE}
+
+
+def test_text_of_such_a_shape_has_rows_and_no_lists(path: Path, room_for: Any) -> None:
+    with room_for(1 << 30):
+        value = rk.open(path)[1]["x"]
+
+        assert value[SHAPE[0] - 1].shape == (0,)
+        if isinstance(value, BytesColumn):
+            with pytest.raises(rk.SchemaError, match="so many empty rows have no offsets or lists"):
+                value.to_list()
 
 
 @pytest.mark.parametrize("command", ["head", "info", "stats", "cat", "verify"])

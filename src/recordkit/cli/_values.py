@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from recordkit.columns import BytesColumn, Ragged
+from recordkit.columns import BytesColumn, Ragged, check_empty_lists
 from recordkit.errors import SchemaError
 
 if TYPE_CHECKING:
@@ -47,7 +47,9 @@ def plain(value: Any) -> Any:
         return _array(np.asarray(value))
     if isinstance(value, float):
         return value if math.isfinite(value) else _NOT_FINITE[str(value)]
-    if isinstance(value, Ragged | BytesColumn):
+    if isinstance(value, BytesColumn):
+        return plain(value.to_list())
+    if isinstance(value, Ragged):
         return [plain(each) for each in value]
     if isinstance(value, Mapping):
         return {str(key): plain(each) for key, each in value.items()}
@@ -58,8 +60,7 @@ def plain(value: Any) -> Any:
 
 def _array(array: np.ndarray[Any, Any]) -> Any:
     kind = array.dtype.kind
-    if not array.size and array.ndim > 1:  # a few bytes can claim any number of empty lists, which a column refuses
-        return Ragged.rectangular(array.reshape(-1), np.array([array.shape])).to_list()[0]
+    check_empty_lists(array.shape)
     if kind in "biu":
         return array.tolist()
     if kind in "OS":

@@ -5,7 +5,17 @@ shapes). Nothing here knows where the values came from. All support the Arrow C 
 """
 
 from ._batch import Batch, arrow_stream
-from ._bytes import BytesColumn, first_invalid_text, to_offsets
+from ._bytes import BytesColumn, check_empty_lists, first_invalid_text, to_offsets
 from ._ragged import Column, Ragged, join
 
-__all__ = ["Batch", "BytesColumn", "Column", "Ragged", "arrow_stream", "first_invalid_text", "join", "to_offsets"]
+__all__ = [
+    "Batch",
+    "BytesColumn",
+    "Column",
+    "Ragged",
+    "arrow_stream",
+    "check_empty_lists",
+    "first_invalid_text",
+    "join",
+    "to_offsets",
+]

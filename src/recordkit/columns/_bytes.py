@@ -9,13 +9,35 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recordkit import _core
+from recordkit.errors import SchemaError
 
 from . import _arrow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
+
+
+# Empty lists, or offsets that lead to no value. A few bytes in a file can claim any number of them.
+MOST_EMPTY = 1 << 24
+
+
+def check_empty_lists(shape: Sequence[int]) -> None:
+    """Refuse to make lists of an array without values that would need more memory than there is.
+
+    Raises:
+        SchemaError: The shape is such as [4294967296, 0].
+    """
+    if 0 in shape and math.prod(shape[: list(shape).index(0)]) > MOST_EMPTY:
+        raise too_many_empty(shape)
+
+
+def too_many_empty(shape: Sequence[int], row: int | None = None) -> SchemaError:
+    """Return the error for a shape of too many empty rows."""
+    which = "an array" if row is None else f"row {row}"
+    message = f"{which} has shape {list(shape)}: so many empty rows have no offsets or lists\n  Use its shape."
+    return SchemaError(message)
 
 
 def to_offsets(lengths: Any) -> NDArray[np.int64]:
@@ -111,6 +133,9 @@ class BytesColumn:
             return self._value(range(len(self))[int(index)])
         inner = self.shape[1:]
         size = math.prod(inner)
+        if isinstance(index, int | np.integer):
+            row = range(len(self))[int(index)]
+            return self._cut(row * size, (row + 1) * size, inner)
         if isinstance(index, slice):
             start, stop, step = index.indices(len(self))
             if step == 1:
@@ -151,6 +176,7 @@ class BytesColumn:
 
     def to_list(self) -> list[Any]:
         """Return lists of `bytes` or `str` objects."""
+        check_empty_lists(self.shape)
         result: list[Any] = list(self) if len(self.shape) == 1 else self.to_numpy().tolist()
         return result
 

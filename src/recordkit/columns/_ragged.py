@@ -8,18 +8,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from recordkit import _core
-from recordkit.errors import SchemaError
 
 from . import _arrow
-from ._bytes import BytesColumn, picked, to_offsets
+from ._bytes import MOST_EMPTY, BytesColumn, picked, to_offsets, too_many_empty
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
-
-# Entries of offsets that lead to no value. A few bytes in a file can claim any number of them.
-_MOST_EMPTY = 1 << 24
 
 
 class Ragged:
@@ -95,13 +91,9 @@ class Ragged:
         parents, levels = np.arange(len(self.shapes)), []
         for dim in range(self._varying):
             lengths = self.shapes[parents, dim]
-            if lengths.sum(dtype=np.float64) > len(self.values) + _MOST_EMPTY:
+            if lengths.sum(dtype=np.float64) > len(self.values) + MOST_EMPTY:
                 row = int(parents[np.argmax(lengths)])
-                message = (
-                    f"row {row} has shape {self.shapes[row].tolist()}: so many empty rows have no offsets or lists"
-                    "\n  Use .shapes and [i] of the column."
-                )
-                raise SchemaError(message)
+                raise too_many_empty(self.shapes[row].tolist(), row)
             levels.append(to_offsets(lengths))
             parents = np.repeat(parents, lengths)
         return tuple(levels)

@@ -42,7 +42,7 @@ def value_words(value: Any) -> str:
     if isinstance(value, Ragged):
         return f"{len(value)} of varying length: {_listed([value_words(each) for each in value[:3]], len(value))}"
     if isinstance(value, BytesColumn):
-        return f"{len(value)} values: {_listed([value_words(each) for each in list(value)[:3]], len(value))}"
+        return f"{len(value)} values: {_listed([value_words(each) for each in value[:3]], len(value))}"
     return digits(value)
 
 

@@ -282,7 +282,9 @@ def _notes(stats: FieldStats) -> Iterator[str]:
         yield f"length {number(stats.lengths.min)} to {number(stats.lengths.max)}, median {number(median)}"
     if stats.shapes:
         shapes = [Top("x".join(map(str, shape.value)), shape.count) for shape in stats.shapes]
-        of = stats.values if stats.sizes is not None else stats.records - stats.missing
+        # Those of pictures are counted once a value, those of arrays once a record.
+        of_pictures = stats.type.removeprefix("sequence of ").startswith(("jpeg", "png"))
+        of = stats.values if of_pictures else stats.records - stats.missing
         yield f"shapes: {_shares(shapes, of, exact=stats.shapes_exact)}"
     if stats.neighbours is not None and stats.neighbours < _IN_RUNS and stats.records >= _ENOUGH:
         yield f"sorted or in runs (neighbours {stats.neighbours:.2g}, 1 where shuffled)"
