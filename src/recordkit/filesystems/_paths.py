@@ -94,14 +94,14 @@ def scheme_of(text: str) -> str | None:
 
 
 def not_of_this_machine(text: str, scheme: str) -> StorageError:
-    """Return the error for an address that nothing here can read or write."""
+    """Return the error for an address where only a path of this machine will do."""
     if scheme == "file":
         own = "/" + text[len("file:") :].lstrip("/")
         advice = f"Give the path itself: {own}"
     else:
         advice = (
-            "recordkit reads and writes files of this machine. Copy the data, or mount it as a folder; a single file "
-            "can be read as an open file object: recordkit.open(file)."
+            "Copy the data to this machine, or mount it as a folder. recordkit.open also reads open file objects, and "
+            "addresses of registered file systems."
         )
     message = f"{text}: expected a path of this machine, found an address that begins with {scheme}:\n  {advice}"
     return StorageError(message, path=text)
