@@ -46,7 +46,7 @@ def checked(state: Any, dataset: str, order: list[str], ranks: list[int] | None,
     found = state["format"]
     if type(found) is int and found > FORMAT:
         message = (
-            f"the state has format {declare.told(found)}, and this recordkit knows {FORMAT}\n"
+            f"the state has format {declare.in_words(found)}, and this recordkit knows {FORMAT}\n"
             "  Install a newer recordkit."
         )
         raise StateError(message)

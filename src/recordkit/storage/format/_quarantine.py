@@ -18,7 +18,7 @@ from recordkit.errors import StorageError
 from recordkit.filesystems import open_regular
 
 from . import side_json as declare
-from .side_json import MOST_BYTES, FormatMismatch, told
+from .side_json import MOST_BYTES, FormatMismatch, in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -219,7 +219,7 @@ def _bytes(value: Mapping[str, Any]) -> bytes:
     try:
         return base64.b64decode(value["base64"], validate=True)
     except ValueError:
-        raise FormatMismatch(told(value["base64"]), "Base64") from None
+        raise FormatMismatch(in_words(value["base64"]), "Base64") from None
 
 
 def _array(value: Mapping[str, Any]) -> Any:
@@ -228,7 +228,7 @@ def _array(value: Mapping[str, Any]) -> Any:
         return np.frombuffer(data, value["dtype"]).reshape(shape).copy()[()]
     except (ValueError, TypeError):
         found = f"{len(data):,} bytes"
-        raise FormatMismatch(found, f"an array of {value['dtype']} and shape {told(shape)}") from None
+        raise FormatMismatch(found, f"an array of {value['dtype']} and shape {in_words(shape)}") from None
 
 
 def _pair(items: list[Any]) -> tuple[Any, Any]:
@@ -236,7 +236,7 @@ def _pair(items: list[Any]) -> tuple[Any, Any]:
         key, value = items
         return _hashable(_key(_from_json(key))), _from_json(value)
     except (ValueError, TypeError):
-        raise FormatMismatch(told(items), "a key and a value") from None
+        raise FormatMismatch(in_words(items), "a key and a value") from None
 
 
 def _hashable(key: Any) -> Any:

@@ -63,7 +63,7 @@ def number(least: int = 0, most: int = MOST) -> Rule:
     def check(value: Any) -> None:
         if type(value) is not int or not least <= value <= most:
             top = " up" if most == MOST else f" to {most:,}"
-            raise FormatMismatch(told(value), f"a whole number from {least:,}{top}")
+            raise FormatMismatch(in_words(value), f"a whole number from {least:,}{top}")
 
     return check
 
@@ -74,7 +74,7 @@ def text(pattern: str = ".*", words: str = "text") -> Rule:
 
     def check(value: Any) -> None:
         if not isinstance(value, str) or not like.fullmatch(value):
-            raise FormatMismatch(told(value), words)
+            raise FormatMismatch(in_words(value), words)
 
     return check
 
@@ -82,13 +82,13 @@ def text(pattern: str = ".*", words: str = "text") -> Rule:
 def file_name(value: Any) -> None:
     """Declare the plain name of a file, which cannot lead elsewhere."""
     if not isinstance(value, str) or not _names.is_plain(value):
-        raise FormatMismatch(told(value), "the plain name of a file")
+        raise FormatMismatch(in_words(value), "the plain name of a file")
 
 
 def true_or_false(value: Any) -> None:
     """Declare a truth value."""
     if not isinstance(value, bool):
-        raise FormatMismatch(told(value), "true or false")
+        raise FormatMismatch(in_words(value), "true or false")
 
 
 def one_of(*values: str | None) -> Rule:
@@ -97,7 +97,7 @@ def one_of(*values: str | None) -> Rule:
 
     def check(value: Any) -> None:
         if not isinstance(value, str | None) or value not in values:
-            raise FormatMismatch(told(value), words)
+            raise FormatMismatch(in_words(value), words)
 
     return check
 
@@ -117,7 +117,7 @@ def array(rule: Rule, size: int | None = None) -> Rule:
 
     def check(value: Any) -> None:
         if not isinstance(value, list) or size not in (None, len(value)):
-            raise FormatMismatch(told(value), "a list" if size is None else f"a list of {size}")
+            raise FormatMismatch(in_words(value), "a list" if size is None else f"a list of {size}")
         for place, each in enumerate(value):
             try:
                 rule(each)
@@ -132,7 +132,7 @@ def table(rule: Rule, keys: Rule | None = None) -> Rule:
 
     def check(value: Any) -> None:
         if not isinstance(value, dict):
-            raise FormatMismatch(told(value), "an object")
+            raise FormatMismatch(in_words(value), "an object")
         for key, each in value.items():
             try:
                 if keys is not None:
@@ -150,7 +150,7 @@ def record(required: Mapping[str, Rule], optional: Mapping[str, Rule] | None = N
 
     def check(value: Any) -> None:
         if not isinstance(value, dict):
-            raise FormatMismatch(told(value), "an object")
+            raise FormatMismatch(in_words(value), "an object")
         for key in required:
             if key not in value:
                 raise FormatMismatch(", ".join(map(_short, list(value)[:20])) or "no keys", f"the key {key}")
@@ -168,7 +168,7 @@ def record(required: Mapping[str, Rule], optional: Mapping[str, Rule] | None = N
 
 def nothing(value: Any) -> None:
     """Declare that there is no value: for the items of empty lists."""
-    raise FormatMismatch(told(value), "an empty list")
+    raise FormatMismatch(in_words(value), "an empty list")
 
 
 def anything(value: Any) -> None:
@@ -190,7 +190,7 @@ def anything(value: Any) -> None:
         level = inner
 
 
-def told(value: Any) -> str:
+def in_words(value: Any) -> str:
     """Describe a value in a few words, without long text from the file."""
     if value is None:
         return "null"
@@ -286,7 +286,7 @@ class JsonFormat:
             version = value.get(_FORMAT) if isinstance(value, dict) else None
             if type(version) is int and version > newest:
                 message = (
-                    f"{where}: the {self._what} has format {told(version)}, and this recordkit knows {newest}\n"
+                    f"{where}: the {self._what} has format {in_words(version)}, and this recordkit knows {newest}\n"
                     "  Install a newer recordkit."
                 )
                 raise StorageError(message, path=where)
@@ -311,7 +311,7 @@ def to_bytes(value: Any) -> bytes:
 
 def _versioned(value: Any) -> None:
     if not isinstance(value, dict):
-        raise FormatMismatch(told(value), "an object")
+        raise FormatMismatch(in_words(value), "an object")
     if _FORMAT not in value:
         raise FormatMismatch(", ".join(map(_short, list(value)[:20])) or "no keys", "the key format")
     try:

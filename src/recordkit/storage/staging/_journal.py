@@ -49,7 +49,7 @@ _FACTS: Final = declare.record(
 def _move(value: Any) -> None:
     declare.array(declare.text())(value)
     if len(value) != 2:
-        raise declare.FormatMismatch(declare.told(value), "two names, from where and to where")
+        raise declare.FormatMismatch(declare.in_words(value), "two names, from where and to where")
 
 
 DECLARED: Final = declare.JsonFormat(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ._bound import AnyField, Bound, OnError, RowSpan
 
-_TOLD_EVERY = 0.1  # seconds, of what a function takes for many rows
+_REPORT_EVERY = 0.1  # seconds, of what a function takes for many rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,10 +99,10 @@ class _OfFunction:
         return column, value_mask(column, self.field)
 
     def _of_rows(self, first: int, batch: Batch, on_error: OnError, failures: list[Failure]) -> list[Any]:
-        values, told = [], time.monotonic()
+        values, reported = [], time.monotonic()
         for number in range(len(batch)):
-            if (now := time.monotonic()) - told > _TOLD_EVERY:
-                told = now
+            if (now := time.monotonic()) - reported > _REPORT_EVERY:
+                reported = now
                 progress.step(f"computing {self.name}", number, len(batch), "values")
             row = batch.row(number)  # outside `try`: damaged data is not the function's fault
             try:

@@ -147,7 +147,7 @@ class _Progress:
 
 def _can_be_read(file: RecordFile) -> bool:
     try:
-        file.compression  # noqa: B018 - told from its bytes
+        file.compression  # noqa: B018 - reads its first bytes
     except (RecordKitError, OSError):
         return False
     return True
